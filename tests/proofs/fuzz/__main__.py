@@ -7,15 +7,65 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.proofs.fuzz import report, seeds
+from tests.proofs.fuzz import seeds
 
-BUILD = report.ROOT / "build" / "fuzz"
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parents[2] / "build" / "fuzz"
+README = HERE / "README.md"
+ON_RECORD = 60  # seconds for each reader in the recorded run
 LONGEST = 1 << 15  # bytes of an input; code objects among the seeds have 5,000
+
+_TABLE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
+_LAST_STATE = re.compile(r"^#\d+\s.*\bcov: (\d+) ft: (\d+) corp: (\d+)/", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The run of one reader."""
+
+    reader: str
+    runs: int
+    edges: int  # edges of the reader's control flow that an input took
+    features: int  # edges, with how often each was taken
+    corpus: int  # inputs that were kept because each showed something new
+    findings: int  # inputs that ended the process
+
+
+def parse(reader: str, said: str, status: int) -> Run:
+    """Parses a result from libFuzzer's stderr and exit status."""
+    executed = re.search(r"stat::number_of_executed_units:\s+(\d+)", said)
+    states = _LAST_STATE.findall(said)
+    edges, features, corpus = map(int, states[-1]) if states else (0, 0, 0)
+    runs = int(executed.group(1)) if executed else 0
+    return Run(reader, runs, edges, features, corpus, int(status != 0))
+
+
+def table(title: str, runs: list[Run]) -> str:
+    """Returns the table for README.md."""
+    lines = [
+        title,
+        "",
+        "| reader | inputs | edges | features | corpus | findings |",
+        "|---|---|---|---|---|---|",
+    ]
+    for run in runs:
+        lines.append(
+            f"| {run.reader} | {run.runs:,} | {run.edges:,} | {run.features:,} "
+            f"| {run.corpus:,} | {run.findings} |"
+        )
+    return "\n".join(lines)
+
+
+def refreshed(text: str, shown: str) -> str:
+    """Returns README.md with another table."""
+    return _TABLE.sub(lambda match: f"{match[1]}{shown}\n{match[2]}", text)
 
 
 def _plant(reader: str) -> Path:
@@ -27,7 +77,7 @@ def _plant(reader: str) -> Path:
     return corpus
 
 
-def _run(reader: str, seconds: int) -> report.Run:
+def _run(reader: str, seconds: int) -> Run:
     corpus = _plant(reader)
     command = [
         str(BUILD / f"fuzz-{reader}"),
@@ -40,20 +90,20 @@ def _run(reader: str, seconds: int) -> report.Run:
         str(corpus),
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 300)
-    run = report.parse(reader, done.stderr, done.returncode)
+    run = parse(reader, done.stderr, done.returncode)
     if run.findings:
         print(done.stderr[-4000:], file=sys.stderr)
     print(f"{reader}: {run.runs:,} inputs, {run.findings} findings", flush=True)
     return run
 
 
-def _keep(runs: list[report.Run], seconds: int) -> None:
-    if seconds < report.ON_RECORD or {run.reader for run in runs} != set(seeds.SEEDS):
+def _keep(runs: list[Run], seconds: int) -> None:
+    if seconds < ON_RECORD or {run.reader for run in runs} != set(seeds.SEEDS):
         return
     clang = subprocess.run(["clang-22", "--version"], capture_output=True, text=True).stdout
     day, compiler = datetime.date.today().isoformat(), clang.splitlines()[0]
-    text = report.table(f"{day}, {seconds} seconds each, {compiler}:", runs)
-    report.README.write_text(report.refreshed(report.README.read_text(), text))
+    text = table(f"{day}, {seconds} seconds each, {compiler}:", runs)
+    README.write_text(refreshed(README.read_text(), text))
 
 
 def main() -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-from tests.proofs.fuzz import report, seeds
+from tests.proofs.fuzz import __main__ as fuzz
+from tests.proofs.fuzz import seeds
 
 
 def test_each_reader_is_built_explained_and_was_run() -> None:
-    recipe = (report.HERE / "fuzz.mk").read_text(encoding="utf-8")
-    page = report.README.read_text(encoding="utf-8")
+    recipe = (fuzz.HERE / "fuzz.mk").read_text(encoding="utf-8")
+    page = fuzz.README.read_text(encoding="utf-8")
     readers = re.search(r"^FUZZ_READERS := (.*)$", recipe, re.MULTILINE)
     assert readers and set(readers[1].split()) == set(seeds.SEEDS)
     for reader in seeds.SEEDS:
-        assert (report.HERE / f"{reader}.c").exists()
+        assert (fuzz.HERE / f"{reader}.c").exists()
         assert page.count(f"\n| {reader} | ") == 2

@@ -15,17 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.proofs.programs import images
-from tests.proofs.random import model, programs, runner, script
+from tests.proofs.random import cases, model, programs, runner
 
-PROGRAMS, AT_ONCE, ENDINGS = 1200, 20, 40
+PROGRAMS, AT_ONCE, ENDINGS, ACTIONS = 1200, 20, 40, 60
 HANGS = 12  # seconds, after which a library that hangs counts as detected
 
 Cases = Iterator[runner.Case]
-
-
-def _program(source: random.Random) -> programs.Bytes:
-    actions = [source.randbytes(script.ACTION) for _ in range(60)]
-    return source.randbytes(4), actions
 
 
 def _several(
@@ -35,7 +30,7 @@ def _several(
     library fails in each process."""
     source = random.Random(12)
     for number in range(PROGRAMS // AT_ONCE):
-        drawn = [_program(source) for _ in range(AT_ONCE)]
+        drawn = [cases.program(source, ACTIONS) for _ in range(AT_ONCE)]
         which = str(1 + number) if fails else ""
         yield programs.Plan(device, drawn, (side,), False, False, fails=which).case()
 
@@ -45,7 +40,8 @@ def _ends(device: runner.Device, ending: model.Ending) -> Cases:
     source = random.Random(12)
     other = tuple(one.word for one in model.Ending if one is not ending)
     for _ in range(ENDINGS):
-        plan = programs.Plan(device, [_program(source)], (), False, False, True, other)
+        drawn = [cases.program(source, ACTIONS)]
+        plan = programs.Plan(device, drawn, (), False, False, True, other)
         yield plan.case()
 
 
@@ -65,10 +61,10 @@ KINDS: dict[str, tuple[runner.Device, runner.Side, Callable[[], Cases]]] = {
 def notice(kind: str, library: Path) -> None:
     """Requires that a program of this kind prints one result with the library and a different
     result with stock."""
-    device, options, cases = KINDS[kind]
+    device, options, draw = KINDS[kind]
     images.write("gfx90a")
     side = dataclasses.replace(options, library=str(library.parent))
-    for case in cases():
+    for case in draw():
         stock = runner.play(case, runner.STOCK, device)
         assert runner.differences(stock, case, None) == []
         if runner.differences(runner.play(case, side, device, HANGS), case, stock):

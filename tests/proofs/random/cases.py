@@ -34,9 +34,10 @@ MODULES = (
 )
 
 
-def _program(source: random.Random) -> programs.Bytes:
-    actions = [source.randbytes(script.ACTION) for _ in range(source.randrange(5, 90))]
-    return source.randbytes(4), actions
+def program(source: random.Random, actions: int) -> programs.Bytes:
+    """Returns a random program with a number of actions."""
+    drawn = [source.randbytes(script.ACTION) for _ in range(actions)]
+    return source.randbytes(4), drawn
 
 
 def write(
@@ -53,7 +54,8 @@ def write(
     source, written = random.Random(seed), 0
     while written < wanted + ends:
         exits = len(paths) % 5 == 4 or written >= wanted
-        drawn = [_program(source) for _ in range(1 if exits else PROGRAMS)]
+        number = 1 if exits else PROGRAMS
+        drawn = [program(source, source.randrange(5, 90)) for _ in range(number)]
         late, linked = bool(source.randrange(2)), bool(source.randrange(2))
         plan = programs.Plan(device, drawn, (), late, linked, exits, tuple(without))
         paths.append(directory / f"{seed:04}-{len(paths):05}.json")

@@ -3,8 +3,8 @@
     python -m tests.proofs.random.soak 20000 [--minutes M] [--seed S] [--device NAME]
     python -m tests.proofs.random.soak --shrink SEED        makes the failure of a seed small
 
-Writes the table of tests/proofs/README.md, or the results as JSON to a file (--out). The exit
-status is 1 if there was a difference.
+A run on all devices, without options, writes the table of tests/proofs/README.md; any other run
+prints it. The exit status is 1 if there was a difference.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
-import json
 import multiprocessing
 import os
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -99,7 +97,6 @@ def _play_seed(
             raise
         counts["cases" if count else "undecided"] += 1
         counts["programs"] += count
-        counts[f"side {plan.sides[0].name}"] += count
 
     error = None
     try:
@@ -116,11 +113,9 @@ def _play_seed(
 def _add(total: dict[str, Counter], one: dict) -> None:
     name = one["device"] + (", to the process's end" if one["exits"] else "")
     counts = total.setdefault(name, Counter())
-    counts["seeds"] += 1
     counts["failures"] += one["error"] is not None
-    for key, value in one.items():
-        if key in ("cases", "undecided", "programs") or key.startswith("side "):
-            counts[key] += value
+    for key in ("cases", "programs", "undecided"):
+        counts[key] += one.get(key, 0)
 
 
 def soak(
@@ -130,10 +125,10 @@ def soak(
     without: tuple[str, ...] = (),
     sides: tuple[runner.Side, ...] = runner.ALL,
     device: str = "",
-) -> dict:
-    """Plays successive seeds, beginning with `first`, until the wanted number of programs has
-    run."""
-    begin, total, failures, last = time.monotonic(), {}, [], first
+) -> tuple[str, bool]:
+    """Plays successive seeds, beginning with `first`, until the wanted number of programs has run.
+    Returns the table of the results, and whether a program failed."""
+    begin, total, last = time.monotonic(), {}, first
     shares = _had_here(device)
     play = functools.partial(_play_seed, without=without, sides=sides, shares=shares)
     with multiprocessing.Pool(os.cpu_count()) as pool:
@@ -141,40 +136,29 @@ def soak(
             _add(total, one)
             last = max(last, one["seed"])
             if one["error"]:
-                failures.append({key: one[key] for key in ("seed", "device", "exits", "error")})
                 print(f"seed {one['seed']}, {one['device']}:", one["error"][:2000], flush=True)
             played = sum(counts["programs"] for counts in total.values())
             seconds = time.monotonic() - begin
             if one["seed"] % 20 == 0:
-                print(f"{played} programs, {seconds:.0f} s, {len(failures)} failures", flush=True)
+                print(f"{played} programs, {seconds:.0f} s", flush=True)
             if played >= wanted or seconds > 60 * minutes:
                 pool.terminate()
                 break
-    return {
-        "date": datetime.date.today().isoformat(),
-        "cores": os.cpu_count(),
-        "seconds": round(time.monotonic() - begin),
-        "programs": played,
-        "seeds": [first, last],
-        "without": list(without),
-        "devices": {name: dict(counts) for name, counts in sorted(total.items())},
-        "failures": failures,
-    }
+    took = int(time.monotonic() - begin) // 60
+    title = f"{datetime.date.today()}, {played:,} programs in {took} minutes on "
+    title += f"{os.cpu_count()} cores, seeds {first} to {last}:\n"
+    return table(title, total), any(counts["failures"] for counts in total.values())
 
 
-def table(results: dict) -> str:
+def table(title: str, total: dict[str, Counter]) -> str:
     """Returns the results as a table of the page."""
-    (first, last), minutes = results["seeds"], results["seconds"] // 60
     lines = [
-        f"{results['date']}, {results['programs']:,} programs in {minutes} minutes "
-        f"on {results['cores']} cores, seeds {first} to {last}:",
-        *(f"(Without the action {action}.)" for action in results["without"]),
-        "",
+        title,
         "| device | processes | programs | undecided | failures |",
         "|---|---:|---:|---:|---:|",
     ]
-    for name, counts in results["devices"].items():
-        row = [counts.get(kind, 0) for kind in ("cases", "programs", "undecided", "failures")]
+    for name, counts in sorted(total.items()):
+        row = [counts[kind] for kind in ("cases", "programs", "undecided", "failures")]
         lines.append(f"| {name} | " + " | ".join(f"{number:,}" for number in row) + " |")
     return "\n".join([*lines, ""])
 
@@ -184,7 +168,6 @@ def main() -> int:
     parser.add_argument("programs", type=int, nargs="?", default=27_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=600)
-    parser.add_argument("--out", type=Path, help="a file for the results, as JSON")
     parser.add_argument("--device", default="", help="the only device, such as 'softgpu 6.4.3'")
     parser.add_argument("--without", action="append", default=[], help="an action left out")
     parser.add_argument("--python", action="store_true", help="runtimes in Python alone")
@@ -197,14 +180,13 @@ def main() -> int:
         print(one["error"] or "nothing differs")
         return one["error"] is not None
     without, device = tuple(options.without), options.device
-    results = soak(options.programs, options.seed, options.minutes, without, sides, device)
-    if options.out:
-        options.out.write_text(json.dumps(results, indent=1))
+    shown, failed = soak(options.programs, options.seed, options.minutes, without, sides, device)
+    if without or device or options.python:
+        print(shown)
     else:
         before, _, rest = PAGE.read_text().partition(BEGIN)
-        PAGE.write_text(before + BEGIN + table(results) + END + rest.partition(END)[2])
-    print(f"{results['programs']} programs in {results['seconds']} s")
-    return bool(results["failures"])
+        PAGE.write_text(before + BEGIN + shown + END + rest.partition(END)[2])
+    return failed
 
 
 if __name__ == "__main__":

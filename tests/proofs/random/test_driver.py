@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.proofs.programs import images
-from tests.proofs.random import cases, model, programs, runner, script
+from tests.proofs.random import cases, model, programs, runner
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
 
@@ -25,10 +25,7 @@ def _images() -> None:
 
 def _case(seed: int, device: runner.Device = runner.STUB) -> runner.Case:
     source = random.Random(seed)
-    drawn = [
-        (source.randbytes(4), [source.randbytes(script.ACTION) for _ in range(40)])
-        for _ in range(10)
-    ]
+    drawn = [cases.program(source, 40) for _ in range(10)]
     return programs.Plan(device, drawn, (), late=False, linked=True).case()
 
 

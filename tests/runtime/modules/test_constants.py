@@ -14,10 +14,11 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.child import ROOT, Mgpu, in_cases, in_child, library
+from tests.support.child import ROOT, Mgpu, in_cases, in_child
 from tests.support.compiled import compile_c
 from tests.support.folders import folder
 from tests.support.images import code_object
+from tests.support.known import program
 from tests.support.patience import run_process
 
 HOST = ROOT / "tests" / "support" / "hosts" / "constants.c"
@@ -32,8 +33,8 @@ def _image() -> str:
 
 
 def _program(*flags: str) -> Path:
-    common = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-ldl", _image()]
-    return compile_c(folder("constants") / "program", HOST.read_text(), *common, *flags)
+    common = [f"-I{ROOT}/csrc/include", "-Wall", "-Wextra", _image()]
+    return program(folder("constants"), HOST.read_text(), *common, *flags)
 
 
 def _library(*flags: str) -> Path:
@@ -44,8 +45,8 @@ def _library(*flags: str) -> Path:
     return compile_c(folder("constants") / "image.so", source, "-shared", "-fPIC", _image(), *flags)
 
 
-def _second_load(program: Path, mode: str, *arguments: Path, **changes: str) -> str:
-    command = [str(program), str(library()), mode, *map(str, arguments)]
+def _second_load(path: Path, mode: str, *arguments: Path, **changes: str) -> str:
+    command = [str(path), mode, *map(str, arguments)]
     env = {**os.environ, **changes}
     done = run_process(command, env)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
 /* Loads an image from the place that MODE selects, changes one byte of the image, and loads the
  * image again.
  *
- *     constants RUNTIME MODE [LIBRARY]
+ *     constants MODE [LIBRARY]
  *
  * prints "same" if the second load gave the same module, "other" if not. IMAGE_FILE is the code
  * object. MODE:
@@ -15,6 +15,8 @@
  *                of the first one again
  */
 #include "program.h"
+
+#include "mgpu_rt.h"
 
 #define INCLUDE(name, section)                                                                     \
     __asm__(".section " section "\n.balign 64\n" name ":\n.incbin \"" IMAGE_FILE "\"\n" name       \
@@ -63,50 +65,44 @@ static void make_writable(char *image, size_t size, const char *saved) {
 }
 
 int main(int argc, char **argv) {
-    void *runtime = argc > 2 ? dlopen(argv[1], RTLD_NOW) : NULL;
-    if (!runtime)
-        fail("usage: constants RUNTIME MODE [LIBRARY]");
-    void *(*load)(void *, size_t);
-    void (*unload)(void *);
-    *(void **)&load = dlsym(runtime, "mgpuModuleLoad");
-    *(void **)&unload = dlsym(runtime, "mgpuModuleUnload");
+    if (argc < 2)
+        fail("usage: constants MODE [LIBRARY]");
+    const char *mode = argv[1];
     const size_t size = (size_t)(in_data_end - in_data);
-    if (strcmp(argv[2], "allocated") == 0) {
-        load(in_constants, size);
+    if (strcmp(mode, "allocated") == 0) {
+        mgpuModuleLoad(in_constants, size);
         in_data[size / 2] ^= 1;
         const size_t before = mallinfo2().uordblks;
-        load(in_constants, size); /* the program holds the first module */
+        mgpuModuleLoad(in_constants, size); /* the program holds the first module */
         const size_t between = mallinfo2().uordblks;
-        load(in_data, size);
+        mgpuModuleLoad(in_data, size);
         printf("%zu %zu\n", between - before, mallinfo2().uordblks - between);
         return 0;
     }
-    if (strcmp(argv[2], "evicted") == 0) {
-        int (*empty)(void);
-        *(void **)&empty = dlsym(runtime, "mgpu_rt_empty_cache");
-        void *first = load(in_constants, size);
-        unload(first);
-        empty();
+    if (strcmp(mode, "evicted") == 0) {
+        void *first = mgpuModuleLoad(in_constants, size);
+        mgpuModuleUnload(first);
+        mgpu_rt_empty_cache();
         in_data[size / 2] ^= 1;
-        void *other = load(in_data, size);
-        unload(other);
+        void *other = mgpuModuleLoad(in_data, size);
+        mgpuModuleUnload(other);
         if (other != first)
             fail("HIP has another handle");
-        puts(load(in_constants, size) == first ? "same" : "other");
+        puts(mgpuModuleLoad(in_constants, size) == first ? "same" : "other");
         return 0;
     }
-    char *image = find_image(argv[2], argv[3]);
+    char *image = find_image(mode, argv[2]);
     char *saved = malloc(size);
     memcpy(saved, image, size);
 
-    void *first = load(image, size);
-    unload(first);
-    const int closed = strcmp(argv[2], "closed") == 0;
+    void *first = mgpuModuleLoad(image, size);
+    mgpuModuleUnload(first);
+    const int closed = strcmp(mode, "closed") == 0;
     if (closed)
         dlclose(library);
     make_writable(image, size, closed ? saved : NULL);
     image[size / 2] ^= 1;
-    void *second = load(image, size);
+    void *second = mgpuModuleLoad(image, size);
     if (!first || !second)
         fail("the image was not loaded");
     puts(second == first ? "same" : "other");

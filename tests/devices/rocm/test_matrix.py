@@ -35,6 +35,7 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         packages.fetch(RELEASES[-1])
 
 
+@pytest.mark.check  # starts pytest
 def test_the_plugin_is_found() -> None:
     command = [sys.executable, "-m", "pytest", "-p", "tests.devices.rocm.plugin", "--help"]
     done = subprocess.run(command, cwd=packages.ROOT, capture_output=True, text=True, timeout=HANG)

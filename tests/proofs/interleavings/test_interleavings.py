@@ -57,7 +57,7 @@ def _states(home: Path, arguments: str) -> int:
 
 def _recorded() -> dict[str, tuple[int, float]]:
     """Returns, for each scenario, the number of threads and the number of states in millions."""
-    rows = re.findall(r"(?m)^\| ([a-z-]+) \|.*\| (\d) \| ([\d.]+) \|$", RECORD.read_text())
+    rows = re.findall(r"(?m)^\| ([a-z-]+) \|.*\| (\d) \| (\d+\.\d+) \|$", RECORD.read_text())
     return {name: (int(threads), float(millions)) for name, threads, millions in rows}
 
 

@@ -111,6 +111,7 @@ def test_exit_finds_nothing_in_a_buffer_of_stderr(tmp_path) -> None:
     assert runner.play(case, side, runner.STUB).other == ["first, second"]
 
 
+@pytest.mark.check  # 2 s of a core
 def test_cases_play_elsewhere(tmp_path: Path) -> None:
     """The folder contains only the files that the command prints. A machine that plays cases may
     lack the repository and the packages."""

@@ -48,13 +48,6 @@ def test_pages_may_change_at_any_instruction(path: Path, case: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("case", ["dropped", "mapped"])
-def test_pages_may_change_at_each_instruction(path: Path, case: str) -> None:
-    done = run(path, case, 5)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.check
 def test_a_program_may_take_the_descriptor_before_each_system_call(path: Path) -> None:
     """The library must not read the program's pipe, and must know that its watch is lost."""

@@ -82,11 +82,6 @@ def test_engines_work_one_after_the_other() -> None:
     assert count(mapped, "libamdhip64") == 1
 
 
-def test_the_process_has_one_hip() -> None:
-    _, mapped, _ = jit("globals", MGPU_RT_MANAGER="delay=0")
-    assert count(mapped, "libamdhip64") == 1
-
-
 def test_11_a_missing_initialize_is_named_once() -> None:
     """LLVM 22 loads modules in constructors. Without initialize(), the ExecutionEngine runs no
     constructor."""

@@ -3,7 +3,6 @@
 #include "graphs/build.h"
 #include "graphs/graphs.h"
 #include "memory/registrations.h"
-#include "modules/modules_limit.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
 
@@ -46,7 +45,6 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
 static void end_exclusive_hip(void) {
     PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
     PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
-    PROOF_STEP(override_may_set_constants, module_unshare_constants());
     (void)registration_cache.trim(ALL_DEVICES);
 }
 

@@ -12,10 +12,6 @@ void module_enforce_limit(void);
  * and mgpu_rt_empty_cache can evict the module. */
 void module_pin(void *handle, int pinned);
 
-/* Ends the sharing of modules whose image has constants, and unloads these modules if they are
- * idle. The library calls this function when other code may call HIP (driver/exclusive.h). */
-void module_unshare_constants(void);
-
 extern const struct cache module_cache;
 
 #endif

@@ -34,7 +34,6 @@ SCENARIOS = (
     "blocks-reported",
     "blocks-sized",
     "streams-reported",
-    "modules-reported",
 )
 
 

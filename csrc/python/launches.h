@@ -12,10 +12,12 @@
 
 static void launch(struct launch l);
 
+/* Launch, the class in Python, adds the members that are objects of Python. */
 struct call {
     PyObject head;
     struct launch launch;
-    PyObject *runtime, *number, *kept, *asks;
+    Py_ssize_t number;
+    char asks;
 };
 
 /* The class of the objects, and the function that gets them. Changed under the GIL. */
@@ -23,31 +25,6 @@ static PyTypeObject *launch_class;
 static PyObject *launch_function;
 
 /* ---- the class ---- */
-
-static int visit_call(PyObject *self, visitproc visit, void *arg) {
-    struct call *const call = (struct call *)self;
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(call->runtime);
-    Py_VISIT(call->kept);
-    return 0;
-}
-
-static int clear_call(PyObject *self) {
-    struct call *const call = (struct call *)self;
-    Py_CLEAR(call->runtime);
-    Py_CLEAR(call->kept);
-    return 0;
-}
-
-static void free_call(PyObject *self) {
-    PyTypeObject *const kind = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    (void)clear_call(self);
-    Py_CLEAR(((struct call *)self)->number);
-    Py_CLEAR(((struct call *)self)->asks);
-    PyObject_GC_Del(self);
-    Py_DECREF(kind);
-}
 
 /* Makes the launch. Other threads run Python in the meantime. */
 static PyObject *make_call(PyObject *self, PyObject *nothing) {
@@ -82,20 +59,15 @@ static PyMethodDef call_methods[] = {
     {0},
 };
 static PyMemberDef call_members[] = {
-    {"runtime", T_OBJECT_EX, offsetof(struct call, runtime), 0, NULL},
-    {"number", T_OBJECT_EX, offsetof(struct call, number), 0, NULL},
-    {"_kept", T_OBJECT_EX, offsetof(struct call, kept), 0, NULL},
+    {"number", T_PYSSIZET, offsetof(struct call, number), 0, NULL},
     {"_function", T_ULONG, offsetof(struct call, launch.function), READONLY, NULL},
-    {"_asks", T_OBJECT_EX, offsetof(struct call, asks), 0, NULL},
+    {"_asks", T_BOOL, offsetof(struct call, asks), 0, NULL},
     {0},
 };
 static PyType_Slot call_slots[] = {
-    {Py_tp_traverse, visit_call},  {Py_tp_clear, clear_call},     {Py_tp_dealloc, free_call},
-    {Py_tp_methods, call_methods}, {Py_tp_members, call_members}, {0},
-};
+    {Py_tp_methods, call_methods}, {Py_tp_members, call_members}, {0}};
 static PyType_Spec call_spec = {"mgpu_rt._runtime.Call", sizeof(struct call), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-                                call_slots};
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, call_slots};
 
 /* Adds the class to the module, unless Python has no memory. */
 static void add_launches(void) {
@@ -134,8 +106,7 @@ static bool call_launch_function(const struct launch *given) {
     if (object) {
         struct call *const call = (struct call *)object;
         call->launch = *given;
-        call->number = PyLong_FromLong(0);
-        call->asks = PyBool_FromLong(given->capture != 0);
+        call->asks = given->capture != 0;
         Py_INCREF(function);
         answer = PyObject_CallFunctionObjArgs(function, object, NULL);
         Py_DECREF(function);

@@ -4,8 +4,8 @@
  * which lists the functions of csrc/abi.def with Python's types:
  *
  *     FN    (result, name, (parameters), (arguments))
- *     VOID  (        name, (parameters), (arguments))
- *     LAUNCH(        name, (parameters), (arguments))
+ *     VOID  (void,   name, (parameters), (arguments))
+ *     LAUNCH(void,   name, (parameters), (arguments))
  *
  * Handles and addresses are integers of a pointer's size, because x86-64 passes integers and
  * pointers in the same registers. Python therefore gets ints, and cffi creates no objects for
@@ -48,14 +48,8 @@ static int (*set_override)(const char *, mgpu_rt_function);
     static result name params {                                                                    \
         return ((result(*) params)own_##name)args;                                                 \
     }
-#define VOID(name, params, args)                                                                   \
-    static mgpu_rt_function own_##name = (mgpu_rt_function)absent;                                 \
-    static void name params {                                                                      \
-        ((void(*) params)own_##name) args;                                                         \
-    }
-PLAIN_ABI(FN, VOID, VOID)
+PLAIN_ABI(FN, FN, FN)
 #undef FN
-#undef VOID
 
 /* ---- calls of Python ---- */
 
@@ -87,6 +81,16 @@ static void lose(void *value, size_t size) {
     memset(value, 0, size);
 }
 
+/* Calls Python, which returns 0 if the call is lost. */
+#define CALL_PYTHON(call)                                                                          \
+    do {                                                                                           \
+        inside = true;                                                                             \
+        int answer = call;                                                                         \
+        inside = false;                                                                            \
+        if (!answer)                                                                               \
+            lose(&answer, sizeof answer);                                                          \
+    } while (0)
+
 #define FN(result, name, params, args)                                                             \
     static result on_##name params;                                                                \
     static result enter_##name params {                                                            \
@@ -99,52 +103,18 @@ static void lose(void *value, size_t size) {
             lose(&answer, sizeof answer);                                                          \
         return answer;                                                                             \
     }
-#define VOID(name, params, args)                                                                   \
+#define VOID(result, name, params, args)                                                           \
     static int on_##name params;                                                                   \
     static void enter_##name params {                                                              \
-        if (inside || !stack_has_room()) {                                                         \
-            name args;                                                                             \
-            return;                                                                                \
-        }                                                                                          \
-        inside = true;                                                                             \
-        int answer = on_##name args;                                                               \
-        inside = false;                                                                            \
-        if (!answer)                                                                               \
-            lose(&answer, sizeof answer);                                                          \
+        if (inside || !stack_has_room())                                                           \
+            return name args;                                                                      \
+        CALL_PYTHON(on_##name args);                                                               \
     }
-#define NOTHING(name, params, args)
+#define NOTHING(result, name, params, args)
 PLAIN_ABI(FN, VOID, NOTHING)
 #undef FN
 #undef VOID
 #undef NOTHING
-
-/* ---- questions to HIP ---- */
-
-/* Looks a handle up in HIP, if `look_up` is not 0. A question would read what a dead handle points
- * to. The functions below ask HIP's questions at each hit, in 0.2 µs instead of ctypes' 1.5. */
-static int look_up_handle(uintptr_t look_up, uintptr_t handle) {
-    int device;
-    return look_up ? ((int (*)(void *, int *))look_up)((void *)handle, &device) : 0;
-}
-static int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle) {
-    const int error = look_up_handle(look_up, handle);
-    return error ? error : ((int (*)(void *))query)((void *)handle);
-}
-static int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle) {
-    unsigned flags = 0;
-    int error = look_up_handle(look_up, handle);
-    error = error ? error : ((int (*)(void *, unsigned *))get_flags)((void *)handle, &flags);
-    return error ? -error : (int)flags;
-}
-static int ask_device(uintptr_t get_device) {
-    int device = 0;
-    return ((int (*)(int *))get_device)(&device) == 0 ? device : 0;
-}
-static uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address) {
-    uint64_t number = 0;
-    int (*const get)(void *, int, void *) = (int (*)(void *, int, void *))get_attribute;
-    return get(&number, attribute, (void *)address) == 0 ? number : 0;
-}
 
 /* ---- launches ---- */
 
@@ -167,18 +137,20 @@ static void launch(struct launch l) {
 enum { NOT_ASKED = INT32_MIN };
 static uintptr_t query_capture; /* hipStreamIsCapturing, if a hook asks for it; otherwise 0 */
 
+/* Returns the status of a stream's capture; HIP's error as a negative number. C asks, because
+ * ctypes would take 1.5 µs for each launch. */
+static int ask_capture(uintptr_t stream) {
+    int status = 0;
+    const int error = ((int (*)(void *, int *))query_capture)((void *)stream, &status);
+    return error ? -error : status;
+}
+
 static void enter_launch(struct launch l) {
-    if (inside || !stack_has_room()) {
-        launch(l);
-        return;
-    }
-    inside = true;
+    if (inside || !stack_has_room())
+        return launch(l);
     if (l.stream)
-        l.capture = query_capture ? ask_flags(0, query_capture, l.stream) : NOT_ASKED;
-    bool answer = call_launch_function(&l);
-    inside = false;
-    if (!answer)
-        lose(&answer, sizeof answer);
+        l.capture = query_capture ? ask_capture(l.stream) : NOT_ASKED;
+    CALL_PYTHON(call_launch_function(&l));
 }
 
 #define LAUNCH_PARAMS                                                                              \
@@ -219,19 +191,14 @@ static void enter_mgpuLaunchClusterKernel(uintptr_t function, intptr_t cx, intpt
 static int on_loaded(uintptr_t module, uintptr_t image);
 static int on_found(uintptr_t function, uintptr_t module, const char *name);
 
-/* Notifies Python by `call`, unless Python has called the library, or does not fit on the stack. */
-#define NOTIFY(call)                                                                               \
-    if (!inside && stack_has_room()) {                                                             \
-        inside = true;                                                                             \
-        int answer = call;                                                                         \
-        inside = false;                                                                            \
-        if (!answer)                                                                               \
-            lose(&answer, sizeof answer);                                                          \
-    }
+/* Returns false if Python has called the library, or does not fit on the stack. */
+static bool may_notify(void) {
+    return !inside && stack_has_room();
+}
 
 static uintptr_t note_module(uintptr_t module, uintptr_t image) {
-    if (module && !module_is_known(module, image))
-        NOTIFY(on_loaded(module, image))
+    if (module && !module_is_known(module, image) && may_notify())
+        CALL_PYTHON(on_loaded(module, image));
     return module;
 }
 static uintptr_t note_mgpuModuleLoad(uintptr_t image, size_t size) {
@@ -242,11 +209,10 @@ static uintptr_t note_mgpuModuleLoadJIT(uintptr_t image, int level, size_t size)
 }
 static uintptr_t note_mgpuModuleGetFunction(uintptr_t module, const char *name) {
     const uintptr_t function = mgpuModuleGetFunction(module, name);
-    if (function && !function_is_known(function, module, name))
-        NOTIFY(on_found(function, module, name))
+    if (function && !function_is_known(function, module, name) && may_notify())
+        CALL_PYTHON(on_found(function, module, name));
     return function;
 }
-#undef NOTIFY
 
 /* glibc's exit may be called by one of its handlers: it continues with the remaining handlers. */
 static int status_at_end;
@@ -271,19 +237,18 @@ static void enter_end(void) {
 
 /* ---- what Python calls ---- */
 
+/* The functions that replace the library's, and those that notify Python of new kernels. */
 #define FN(result, name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
-#define VOID(name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
 static const struct function {
     const char *name;
     mgpu_rt_function *own, callback;
-} functions[] = {PLAIN_ABI(FN, VOID, VOID){"end", NULL, enter_end}},
+} functions[] = {PLAIN_ABI(FN, FN, FN){"end", NULL, enter_end}},
   notes[] = {
       {"mgpuModuleLoad", NULL, (mgpu_rt_function)note_mgpuModuleLoad},
       {"mgpuModuleLoadJIT", NULL, (mgpu_rt_function)note_mgpuModuleLoadJIT},
       {"mgpuModuleGetFunction", NULL, (mgpu_rt_function)note_mgpuModuleGetFunction},
 };
 #undef FN
-#undef VOID
 enum { FUNCTIONS = sizeof functions / sizeof *functions, NOTES = sizeof notes / sizeof *notes };
 
 /* Binds to a library. The arguments are the addresses of mgpu_rt_native and mgpu_rt_intercept. */

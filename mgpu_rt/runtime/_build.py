@@ -16,7 +16,7 @@ _STRUCTS = "\n".join(
 )
 
 #: The arguments of all functions that launch. `clustered`: `cluster` contains sizes. `capture`:
-#: HIP's answer about a capture of the stream, as `ask_flags` returns it, or NOT_ASKED.
+#: HIP's answer about a capture of the stream, as `ask_capture` returns it, or NOT_ASKED.
 _LAUNCH = """
 struct launch {
     uintptr_t function; /* or a host symbol */
@@ -49,12 +49,8 @@ class _Function:
 
     @property
     def row(self) -> str:
-        rest = f"{self.name}, ({self.params}), ({self.names})"
-        if self.is_launch:
-            return f"LAUNCH({rest})"
-        if self.result == "void":
-            return f"VOID({rest})"
-        return f"FN({self.result}, {rest})"
+        kind = "LAUNCH" if self.is_launch else "VOID" if self.result == "void" else "FN"
+        return f"{kind}({self.result}, {self.name}, ({self.params}), ({self.names}))"
 
     @property
     def python(self) -> str:
@@ -75,10 +71,6 @@ void know_function(int who, uintptr_t function, uintptr_t module, const char *na
 int new_knower(void);
 void add_launches(void);
 int lies_at(uintptr_t address, const char *content, size_t size);
-int ask_handle(uintptr_t look_up, uintptr_t query, uintptr_t handle);
-int ask_flags(uintptr_t look_up, uintptr_t get_flags, uintptr_t handle);
-int ask_device(uintptr_t get_device);
-uint64_t ask_number(uintptr_t get_attribute, int attribute, uintptr_t address);
 void end_program(int status);
 void change_status(int status);
 """

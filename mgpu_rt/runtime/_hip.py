@@ -14,7 +14,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._errors import HipError
-from mgpu_rt._runtime import lib
+from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.runtime import _library
 
 if TYPE_CHECKING:
@@ -87,16 +87,20 @@ class Hip:
     def __init__(self, path: str) -> None:
         self.path = path
         self._library = ctypes.CDLL(path)
-        self._stream_query = self._address("hipStreamQuery")
-        self._stream_flags = self._address("hipStreamGetFlags")
-        self._stream_status = self._address("hipStreamIsCapturing")
+        self._stream_query = self._query("hipStreamQuery", "int (*)(uintptr_t)")
+        self._stream_flags = self._query("hipStreamGetFlags", "int (*)(uintptr_t, int *)")
+        self._stream_status = self._query("hipStreamIsCapturing", "int (*)(uintptr_t, int *)")
+        self._capture_query = int(ffi.cast("uintptr_t", self._stream_status))
         version = ctypes.c_int()
         self._library.hipRuntimeGetVersion(ctypes.byref(version))
         # In HIP 7, hipStreamGetFlags reads the object at the handle, but hipStreamGetDevice looks
         # up the stream.
-        self._find_stream = self._address("hipStreamGetDevice") if version.value >= HIP_7 else 0
-        self._get_device = self._address("hipGetDevice")
-        self._get_attribute = self._address("hipPointerGetAttribute")
+        self._must_find = version.value >= HIP_7
+        self._find_stream = self._query("hipStreamGetDevice", "int (*)(uintptr_t, int *)")
+        self._get_device = self._query("hipGetDevice", "int (*)(int *)")
+        self._get_attribute = self._query(
+            "hipPointerGetAttribute", "int (*)(uint64_t *, int, uintptr_t)"
+        )
         count = ctypes.c_int(2)
         self._asks("hipGetDeviceCount", ctypes.byref(count))
         self._several = count.value > 1
@@ -159,25 +163,34 @@ class Hip:
     def stream_idle(self, stream: int) -> bool:
         """Returns True if all work on the stream is done; returns False if the stream was
         destroyed."""
-        return self._is_good(lib.ask_handle(self._find_stream, self._stream_query, stream))
+        return self._is_good(self._query_stream(stream))
 
     def stream_busy(self, stream: int) -> bool:
         """Returns True if work on the stream is pending; returns False if the stream was
         destroyed."""
-        error = lib.ask_handle(self._find_stream, self._stream_query, stream)
+        error = self._query_stream(stream)
         return not self._is_good(error) and error == NOT_READY
+
+    def _query_stream(self, stream: int) -> int:
+        return self._look_up(stream) or self._stream_query(stream)
+
+    def _look_up(self, stream: int) -> int:
+        """Returns HIP's error for a stream that HIP does not have, if HIP's other questions would
+        read the object at the handle; otherwise 0."""
+        return self._find_stream(stream, ffi.new("int *")) if self._must_find else 0
 
     def stream_flags(self, stream: int) -> int | None:
         """Returns the flags with which a stream was created. Returns None if the program has
         destroyed the stream or reset the device."""
-        flags = lib.ask_flags(self._find_stream, self._stream_flags, stream)
-        return flags if self._is_good(-min(0, flags)) else None
+        flags = ffi.new("int *")
+        error = self._look_up(stream) or self._stream_flags(stream, flags)
+        return flags[0] if self._is_good(error) else None
 
     def captures(self, launch: Launch) -> bool:
         """Returns True if the stream of a launch is being captured. Work that is submitted to the
         stream then becomes part of a graph instead of running. From the first question on, each
         launch of the program brings HIP's answer, because asking from Python takes longer."""
-        lib.query_capture = self._stream_status
+        lib.query_capture = self._capture_query
         status: int = launch._c.capture
         if status == lib.NOT_ASKED:
             return self.is_captured(launch.stream)
@@ -188,19 +201,20 @@ class Hip:
         stream."""
         if not stream or not self._stream_status:
             return False
-        status = lib.ask_flags(0, self._stream_status, stream)
-        return status > 0 or (status < 0 and self._is_good(-status))
+        status = ffi.new("int *")
+        error = self._stream_status(stream, status)
+        return self._is_good(error) and status[0] > 0
 
     def device(self) -> int:
-        return lib.ask_device(self._get_device) if self._several else 0
+        device = ffi.new("int *")
+        return 0 if not self._several or self._get_device(device) else device[0]
 
     def buffer_id(self, address: int) -> int | None:
         """Returns the number that HIP gives only to the allocation that contains this address.
         Returns None if HIP knows no allocation that contains the address."""
-        number = lib.ask_number(self._get_attribute, BUFFER_ID, address)
-        if number == 0:
-            self._is_good(self._library.hipPeekAtLastError())
-        return number or None
+        number = ffi.new("uint64_t *")
+        error = self._get_attribute(number, BUFFER_ID, address)
+        return (number[0] or None) if self._is_good(error) else None
 
     def address_range(self, address: int) -> tuple[int, int] | None:
         """Returns the beginning and the size of the device memory that contains an address; None if
@@ -256,7 +270,8 @@ class Hip:
             self._library.hipGetLastError()
         return error == SUCCESS
 
-    def _address(self, function: str) -> int:
-        """Returns the address of a function; 0 if HIP lacks the function."""
+    def _query(self, function: str, kind: str) -> Any:
+        """Returns a function, which cffi calls sooner than ctypes; NULL if HIP lacks the
+        function."""
         found = getattr(self._library, function, None)
-        return (ctypes.cast(found, ctypes.c_void_p).value or 0) if found else 0
+        return ffi.cast(kind, ctypes.cast(found, ctypes.c_void_p).value or 0 if found else 0)

@@ -23,7 +23,7 @@ Sizes = tuple[int, int, int]
 
 
 lib.add_launches()
-#: A launch as C makes it (csrc/python/launches.h), with its attributes `runtime` and `number`.
+#: A launch as C makes it (csrc/python/launches.h), with its attribute `number`.
 Call: Any = _runtime.Call  # type: ignore[attr-defined]
 _ARGUMENTS = ffi.typeof("struct launch *")
 
@@ -186,7 +186,7 @@ class Launch(Call):
     """
 
     #: `_kept` keeps arguments alive that Python has made.
-    __slots__ = ()
+    __slots__ = ("_kept", "runtime")
 
     def __init__(
         self,

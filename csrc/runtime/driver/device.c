@@ -1,5 +1,5 @@
 #include "driver/device.h"
-#include "driver/hip_open.h"
+#include "driver/hip.h"
 #include "driver/report.h"
 #include "process/own_thread.h"
 #include "proof.h"
@@ -13,21 +13,54 @@
  * the release. */
 enum { PROPERTIES = 4096, PROPERTIES_NAME = 256 };
 
-/* ---- memory that host and device share ---- */
+/* ---- questions ---- */
 
-/* The answer of a question about a device, which the library asks once. */
-enum answer { UNKNOWN, NO, YES };
-
-static bool ask_once(char answers[MOST_DEVICES], int device, bool (*ask)(int device)) {
-    if (device >= MOST_DEVICES)
-        return true;
-    char answer = load_relaxed(&answers[device]);
-    if (LIKELY(answer != UNKNOWN))
-        return answer == YES;
-    answer = ask(device) ? YES : NO;
-    store_relaxed(&answers[device], answer);
-    return answer == YES;
+/* Runs a question on another thread, because a question of HIP may change the thread's last error.
+ * A thread that is cancelled while it waits would leave the other thread without its data. */
+static void ask_elsewhere(void *(*question)(void *data), void *data) {
+    pthread_t asking;
+    const int cancelled = cancel_forbid();
+    if (own_thread_start(&asking, question, data))
+        pthread_join(asking, NULL);
+    cancel_allow(cancelled);
 }
+
+static const struct hip_functions *uncounted(void) {
+    return stats_wanted() ? &hip_untimed : &hip;
+}
+
+/* A question about a device, and its answer: UNKNOWN, or a number that the question defines. */
+enum { UNKNOWN, NO, YES };
+struct question {
+    int64_t (*ask)(int device);
+    int device;
+    int64_t answer;
+};
+
+static void *answer_question(void *data) {
+    struct question *question = data;
+    question->answer = question->ask(question->device);
+    return NULL;
+}
+
+/* Returns the answer to a question, which is asked again as long as the answer is unknown. */
+static int64_t ask_once(int64_t answers[MOST_DEVICES], int device, int64_t (*ask)(int device),
+                        bool elsewhere) {
+    if (device >= MOST_DEVICES)
+        return UNKNOWN;
+    const int64_t known = load_relaxed(&answers[device]);
+    if (LIKELY(known != UNKNOWN))
+        return known;
+    struct question question = {ask, device, UNKNOWN};
+    if (elsewhere)
+        ask_elsewhere(answer_question, &question);
+    else
+        (void)answer_question(&question);
+    store_relaxed(&answers[device], question.answer);
+    return question.answer;
+}
+
+/* ---- memory that host and device share ---- */
 
 /* Returns true if HIP does not answer. */
 static bool has_attribute(int attribute, int device) {
@@ -35,13 +68,13 @@ static bool has_attribute(int attribute, int device) {
     return !device_answered(hip.DeviceGetAttribute(&value, attribute, device)) || value;
 }
 
-static bool ask_pageable(int device) {
-    return has_attribute(hipDeviceAttributePageableMemoryAccess, device);
+static int64_t ask_pageable(int device) {
+    return has_attribute(hipDeviceAttributePageableMemoryAccess, device) ? YES : NO;
 }
 
 bool device_reaches_pageable(int device) {
-    static char answers[MOST_DEVICES];
-    return ask_once(answers, device, ask_pageable);
+    static int64_t answers[MOST_DEVICES];
+    return ask_once(answers, device, ask_pageable, false) != NO;
 }
 
 /* HIP 6 and later have an attribute for a large BAR, through which the host accesses all device
@@ -59,7 +92,7 @@ static bool has_large_bar(int device) {
     return value;
 }
 
-static bool ask_shared(int device) {
+static int64_t ask_shared(int device) {
     const bool shared =
         DOUBT(kernels_reach_the_host, device_reaches_pageable(device)) ||
         DOUBT(host_reaches_the_device,
@@ -68,12 +101,12 @@ static bool ask_shared(int device) {
         report_verbose("MGPU_RT_SYNC=lazy waits at each synchronise: HIP does not say that device "
                        "%d and the host cannot access each other's memory",
                        device);
-    return shared;
+    return shared ? YES : NO;
 }
 
 bool device_shares_memory(int device) {
-    static char answers[MOST_DEVICES];
-    return ask_once(answers, device, ask_shared);
+    static int64_t answers[MOST_DEVICES];
+    return ask_once(answers, device, ask_shared, false) != NO;
 }
 
 /* HIP 7 and later keep the last error until it is read, and do not count "not ready" as an error.
@@ -89,40 +122,7 @@ bool device_answered(hipError_t error) {
     return error == hipSuccess;
 }
 
-/* ---- questions on another thread ---- */
-
-/* Runs a question on another thread, because a question of HIP may change the thread's last error.
- * A thread that is cancelled while it waits would leave the other thread without its data. */
-static void ask_elsewhere(void *(*question)(void *data), void *data) {
-    pthread_t asking;
-    const int cancelled = cancel_forbid();
-    if (own_thread_start(&asking, question, data))
-        pthread_join(asking, NULL);
-    cancel_allow(cancelled);
-}
-
-static const struct hip_functions *uncounted(void) {
-    return stats_wanted() ? &hip_untimed : &hip;
-}
-
-/* A question about a device. */
-struct question {
-    int device;
-    int64_t answer; /* 0: unknown */
-};
-
-/* Returns the answer to a question, which is asked again as long as the answer is unknown. */
-static int64_t answer_once(int64_t answers[MOST_DEVICES], int device,
-                           void *(*ask)(void *question)) {
-    struct question question = {.device = device};
-    if (device >= MOST_DEVICES)
-        return 0;
-    question.answer = load_relaxed(&answers[device]);
-    if (!question.answer)
-        ask_elsewhere(ask, &question);
-    store_relaxed(&answers[device], question.answer);
-    return question.answer;
-}
+/* ---- limits, and the place on the machine ---- */
 
 static int attribute_of(int device, int attribute) {
     int value = 0;
@@ -130,32 +130,26 @@ static int attribute_of(int device, int attribute) {
 }
 
 /* NVIDIA's driver permits more memory than usual if a function asks for it, as cuhip does. */
-static void *ask_group_memory(void *data) {
-    struct question *question = data;
-    question->answer =
-        attribute_of(question->device, cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
-                                                      : hipDeviceAttributeMaxSharedMemoryPerBlock);
-    return NULL;
+static int64_t ask_group_memory(int device) {
+    return attribute_of(device, cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
+                                               : hipDeviceAttributeMaxSharedMemoryPerBlock);
 }
 
 int device_group_memory(int device) {
     static int64_t answers[MOST_DEVICES];
-    return (int)answer_once(answers, device, ask_group_memory);
+    return (int)ask_once(answers, device, ask_group_memory, true);
 }
 
 /* The answer is the place plus 1. */
-static void *ask_place(void *data) {
-    struct question *question = data;
-    const int device = question->device;
-    question->answer = ((int64_t)attribute_of(device, hipDeviceAttributePciDomainID) << 32) +
-                       ((int64_t)attribute_of(device, hipDeviceAttributePciBusId) << 8) +
-                       attribute_of(device, hipDeviceAttributePciDeviceId) + 1;
-    return NULL;
+static int64_t ask_place(int device) {
+    return ((int64_t)attribute_of(device, hipDeviceAttributePciDomainID) << 32) +
+           ((int64_t)attribute_of(device, hipDeviceAttributePciBusId) << 8) +
+           attribute_of(device, hipDeviceAttributePciDeviceId) + 1;
 }
 
 off_t device_place(int device) {
     static int64_t answers[MOST_DEVICES];
-    const int64_t answer = answer_once(answers, device, ask_place);
+    const int64_t answer = ask_once(answers, device, ask_place, true);
     return answer ? answer - 1 : 0;
 }
 

@@ -12,18 +12,23 @@ int hip_version;
 struct hip_functions hip_untimed;
 struct cuda_functions cuda;
 
-/* ---- before a library is there, or without a device ---- */
+/* ---- functions that are missing: all of them without a library, or without a device ---- */
 
-static hipError_t absent_error = hipErrorSharedObjectInitFailed;
+static hipError_t missing_error = hipErrorSharedObjectInitFailed;
 
 #define HIP_FN(need, name, params, args)                                                           \
-    static hipError_t absent_##name params {                                                       \
-        return absent_error;                                                                       \
+    static hipError_t missing_##name params {                                                      \
+        return missing_error;                                                                      \
     }
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "driver/hip.def"
 #pragma GCC diagnostic pop
+
+const struct hip_functions hip_missing = {
+#define HIP_FN(need, name, params, args) .name = missing_##name,
+#include "driver/hip.def"
+};
 
 /* Names errors while no HIP library is open. */
 static const char *error_name(hipError_t error) {
@@ -38,7 +43,7 @@ static const char *error_name(hipError_t error) {
 }
 
 struct hip_functions hip = {
-#define HIP_FN(need, name, params, args) .name = absent_##name,
+#define HIP_FN(need, name, params, args) .name = missing_##name,
 #include "driver/hip.def"
     .GetErrorName = error_name,
 };
@@ -48,13 +53,14 @@ struct hip_functions hip = {
 void hip_install(const struct hip_library *library) {
     memcpy(installed_path, library->path, sizeof installed_path);
     installed = library->handle;
+    missing_error = hipErrorNotSupported;
     hip = library->functions;
     cuda = library->cuda;
 }
 
 void hip_install_without_device(const struct hip_library *library) {
     memcpy(installed_path, library->path, sizeof installed_path);
-    absent_error = hipErrorNoDevice;
+    missing_error = hipErrorNoDevice;
     hip.GetErrorName = library->functions.GetErrorName;
 }
 

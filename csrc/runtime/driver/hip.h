@@ -21,6 +21,9 @@ struct hip_functions {
  * function, the function in the table returns hipErrorNotSupported. */
 extern struct hip_functions hip;
 
+/* The stand-ins for the functions that HIP lacks. */
+extern const struct hip_functions hip_missing;
+
 /* The functions by which HIP reports calls of its API (witness.h); NULL if HIP lacks a function. */
 struct witness_functions {
     void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *data));

@@ -29,25 +29,6 @@ static struct advice two_of_them = {
     .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Each "
             "library knows only its own streams and memory: unset MGPU_RT_HIP, or set it to the "
             "first path"};
-static struct advice lacks_function = {
-    .text = "%s has no function %s: calls of that function return hipErrorNotSupported"};
-
-/* ---- what a library may lack ---- */
-
-#define HIP_FN(need, name, params, args)                                                           \
-    static hipError_t missing_##name params {                                                      \
-        report_once(&lacks_function, hip_path(), "hip" #name);                                     \
-        return hipErrorNotSupported;                                                               \
-    }
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-#include "driver/hip.def"
-#pragma GCC diagnostic pop
-
-const struct hip_functions hip_missing = {
-#define HIP_FN(need, name, params, args) .name = missing_##name,
-#include "driver/hip.def"
-};
 
 enum need { REQUIRED, OPTIONAL };
 

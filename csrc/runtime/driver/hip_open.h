@@ -17,8 +17,4 @@ bool hip_open(struct hip_library *library, const char *wanted, bool silent);
  * library, so the constructors of all libraries must have run. */
 bool hip_is_shared(void);
 
-/* The stand-ins for HIP functions that a library lacks: each stand-in returns hipErrorNotSupported.
- */
-extern const struct hip_functions hip_missing;
-
 #endif

@@ -1,6 +1,5 @@
 #include "driver/witness.h"
 #include "driver/device.h"
-#include "driver/hip_open.h"
 #include "driver/report.h"
 #include "process/mapped.h"
 #include "process/own_thread.h"

@@ -1,6 +1,5 @@
 #include "streams/streams.h"
 #include "driver/device.h"
-#include "driver/hip_open.h"
 
 struct handle_map stream_map = HANDLE_MAP(struct stream);
 struct stream *streams_listed;

@@ -1,5 +1,5 @@
 /* Counts and times this library's calls to HIP. */
-#include "driver/hip_open.h"
+#include "driver/hip.h"
 #include "telemetry/recording/recorder.h"
 #include "telemetry/trace.h"
 

@@ -8,7 +8,7 @@
 #include "memory/neighbours.h"
 #include "memory/registrations.h"
 #include "memory/staging.h"
-#include "modules/modules_limit.h"
+#include "modules/modules.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "process/own_thread.h"

@@ -282,12 +282,11 @@ void witness_open(const struct witness_functions *functions) {
         const char *name = functions->name(operation);
         kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
     }
-    int users = WITNESS_UNREGISTERED;
-    if (!cas_acq_rel(&witness_users, &users, WITNESS_REGISTERS))
+    int users = load_acquire(&witness_users);
+    if (users != WITNESS_UNREGISTERED)
         return;
     set_tracer(hear);
     why = find_obstacle(functions); /* other code may have called HIP in the meantime */
-    users = WITNESS_REGISTERS;
     if (why)
         end_sole_use_because(why);
     else

@@ -37,7 +37,6 @@ void witness_install(void);
  * calls before the registration. OTHERS is final, and a hit then reads only this word. */
 enum {
     WITNESS_UNREGISTERED,
-    WITNESS_REGISTERS,
     WITNESS_REGISTERED,
     WITNESS_SOLE_USER,
     WITNESS_OTHERS

@@ -24,21 +24,8 @@ void graph_fail(const char *format, ...) {
     line_print("the graph is not built: %s", reason);
 }
 
-void graph_fail_call(const char *expression, hipError_t error) {
-    if (graph_building->failed)
-        return;
-    if (DOUBT(failed_call_runs_again, graph_building->of_function)) {
-        const char *name = hip.GetErrorName(error);
-        device_clear_error(error);
-        graph_fail("'%s' failed with '%s'", expression, name ? name : "<unknown>");
-        return;
-    }
-    report_failure(expression, error, NULL);
-    PROOF_STEP(failed_call_ends_the_graph, graph_fail("the call above failed"));
-}
-
 void graph_report_failure(bool of_function, const char *expression, hipError_t error) {
-    if (DOUBT(failed_launch_runs_again, of_function)) {
+    if (DOUBT(failed_call_runs_again, of_function)) {
         const char *name = hip.GetErrorName(error);
         device_clear_error(error);
         line_print("a function runs without its graph: '%s' failed with '%s'", expression,
@@ -46,6 +33,16 @@ void graph_report_failure(bool of_function, const char *expression, hipError_t e
     } else {
         report_failure(expression, error, NULL);
     }
+}
+
+void graph_fail_call(const char *expression, hipError_t error) {
+    if (graph_building->failed)
+        return;
+    graph_report_failure(graph_building->of_function, expression, error);
+    if (graph_building->of_function)
+        graph_building->failed = true;
+    else
+        PROOF_STEP(failed_call_ends_the_graph, graph_fail("the call above failed"));
 }
 
 /* ---- lists ---- */

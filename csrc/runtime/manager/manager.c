@@ -8,7 +8,7 @@
 #include "manager/spawn.h"
 #include "manager/table.h"
 #include "memory/blocks.h"
-#include "modules/modules_limit.h"
+#include "modules/modules.h"
 #include "process/interpreter.h"
 #include "process/lines.h"
 #include "process/mapped.h"

@@ -3,7 +3,6 @@
 #include "driver/refusal.h"
 #include "modules/image/metadata.h"
 #include "modules/modules.h"
-#include "modules/modules_limit.h"
 #include "process/mapped.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"

@@ -208,6 +208,18 @@ static inline size_t module_pages(size_t bytes) {
     return (bytes + MODULE_PAGE - 1) / MODULE_PAGE * MODULE_PAGE;
 }
 
+/* ---- modules_limit.c ---- */
+
+/* Unloads idle modules, least recently used first, if all modules cost more than the limit. The
+ * library calls this function after a miss. */
+void module_enforce_limit(void);
+
+/* Pins or unpins a module. The library does not evict a pinned module at a limit, but the manager
+ * and mgpu_rt_empty_cache can evict the module. */
+void module_pin(void *handle, int pinned);
+
+extern const struct cache module_cache;
+
 /* ---- mgpu_module.c, image_advice.c ---- */
 
 /* Records which image the current call has loaded. If the library does not count calls, this

@@ -6,14 +6,13 @@
  * work, and the library unloads modules at other times than stock. So the library evicts modules
  * only while no stream has pending work. If the idle modules cost more than seven quarters of the
  * limit, the library evicts modules at once. */
-#include "modules/modules_limit.h"
 #include "modules/modules.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 
 #include <stdlib.h>
 
-enum { BATCH = 64, MISSES_BETWEEN = 16 };
+enum { BATCH = 64 };
 
 /* ---- taking out ---- */
 
@@ -66,22 +65,16 @@ static size_t list_oldest(struct module *oldest[BATCH], size_t *cost) {
     return count;
 }
 
-/* The cost of all modules, the clock, and the number of entries, after the last search for modules
- * to evict. The modules may then still cost more than the limit. In this case the next search
- * follows after MISSES_BETWEEN misses, or after the cost has grown by an eighth of the limit. A
- * search visits all entries. So with many modules, the next search follows after one miss for eight
- * entries, or after the cost has grown by an eighth. Under tables_lock. */
+/* The cost of all modules after the last search for modules to evict. The modules may then still
+ * cost more than the limit. A search visits all entries, so the next search follows once the cost
+ * has grown by an eighth. Under tables_lock. */
 static size_t cost_then;
-static uint64_t clock_then, entries_then;
-
-static uint64_t later_of(uint64_t one, uint64_t other) {
-    return one > other ? one : other;
-}
 
 static bool look_due(size_t limit) {
+    if (cost_then > module_cost_all)
+        cost_then = module_cost_all;
     return module_cost_all > limit &&
-           (module_cost_all > cost_then + later_of(limit, cost_then) / 8 ||
-            module_clock >= clock_then + later_of(MISSES_BETWEEN, entries_then / 8));
+           module_cost_all > cost_then + (cost_then > limit ? cost_then : limit) / 8;
 }
 
 /* Removes the least recently used modules, at most BATCH, until the idle modules cost at most
@@ -99,8 +92,6 @@ static size_t take_out_oldest(size_t keep, struct removed_module *out) {
         cost -= of_this;
     }
     cost_then = module_cost_all;
-    clock_then = module_clock;
-    entries_then = module_map.count;
     pthread_mutex_unlock(&tables_lock);
     return taken;
 }

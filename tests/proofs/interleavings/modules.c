@@ -2,7 +2,6 @@
  * images. */
 #include "modules/modules.c"
 
-#include "modules/modules_limit.h"
 #include "program.h"
 #include "shared/caches.h"
 

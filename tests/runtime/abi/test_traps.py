@@ -11,7 +11,12 @@ import threading
 import time
 
 from tests.support.child import Mgpu, in_child
-from tests.support.images import bundle, code_object, exports_a_constant
+from tests.support.images import (
+    bundle,
+    code_object,
+    exports_a_constant,
+    has_a_private_global,
+)
 from tests.support.known import KERNEL, forum
 from tests.support.patience import HANG
 
@@ -108,10 +113,11 @@ def test_02_another_name_at_the_same_address_gives_another_function(mgpu: Mgpu) 
 @in_child()
 def test_03_a_reload_sees_fresh_globals(mgpu: Mgpu) -> None:
     """LLVM 20 and older load a module at each launch, so each launch starts with fresh globals."""
-    buffer = mgpu.image(code_object("globals"))
-    for _ in range(3):
-        mgpu.ModuleUnload(mgpu.load(buffer))
-    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 3
+    for content in (code_object("globals"), has_a_private_global()):
+        buffer = mgpu.image(content)
+        for _ in range(3):
+            mgpu.ModuleUnload(mgpu.load(buffer))
+    assert mgpu.count("hipModuleLoadData") == mgpu.count("hipModuleUnload") == 6
 
 
 def set_constant(mgpu: Mgpu, module) -> None:

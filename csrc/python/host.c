@@ -174,36 +174,22 @@ static void start_own(struct python *out) {
 
 /* ---- the class ---- */
 
-/* Imports the package mgpu_rt to which this library belongs. While Python imports mgpu_rt, the
- * package's folder is the first in sys.path. While Python imports mgpu_rt.runtime, the folder is
- * the last, unless sys.path contained the folder before. Afterwards sys.path is unchanged. Python
- * gets the addresses of the three texts. */
+/* Runs a function of the package mgpu_rt to which this library belongs. Python gets the address of
+ * the texts. */
 static bool run_package(const struct python *py, const char *wanted, bool owned) {
     static const char code[] =
-        "def _mgpu_rt(*addresses):\n"
-        "    import ctypes, sys\n"
-        "    home, wanted, library = (\n"
-        "        ctypes.string_at(address).decode('utf-8', 'surrogateescape')\n"
-        "        for address in addresses)\n"
-        "    sys.path.insert(0, home)\n"
-        "    try:\n"
-        "        import mgpu_rt\n"
-        "    finally:\n"
-        "        sys.path.remove(home)\n"
-        "    known = home in sys.path\n"
-        "    known or sys.path.append(home)\n"
-        "    try:\n"
-        "        from mgpu_rt.runtime import _host\n"
-        "    finally:\n"
-        "        known or sys.path.remove(home)\n"
-        "    _host.start(wanted, %d, '%s', library)\n"
-        "_mgpu_rt(%lu, %lu, %lu)\n"
+        "def _mgpu_rt(address):\n"
+        "    import ctypes, os, runpy\n"
+        "    texts = ctypes.cast(address, ctypes.POINTER(ctypes.c_char_p))\n"
+        "    home, *given = map(os.fsdecode, texts[:5])\n"
+        "    runpy.run_path(home + '/mgpu_rt/runtime/_begin.py')['begin'](home, *given)\n"
+        "_mgpu_rt(%lu)\n"
         "del _mgpu_rt\n";
-    char home[PATH_MAX], text[sizeof code + 512];
+    char home[PATH_MAX], text[sizeof code + 32];
     if (!host->mapped_home(home))
         fail("the folder of the package mgpu_rt is not known", "");
-    snprintf(text, sizeof text, code, owned, host->version, (unsigned long)home,
-             (unsigned long)wanted, (unsigned long)host->library);
+    const char *const texts[] = {home, wanted, owned ? "owned" : "", host->version, host->library};
+    snprintf(text, sizeof text, code, (unsigned long)texts);
     const int gil = py->PyGILState_Ensure();
     const bool good = py->PyRun_SimpleString(text) == 0;
     py->PyGILState_Release(gil);

@@ -114,7 +114,6 @@ static void lose(void *value, size_t size) {
 PLAIN_ABI(FN, VOID, NOTHING)
 #undef FN
 #undef VOID
-#undef NOTHING
 
 /* ---- launches ---- */
 
@@ -153,38 +152,23 @@ static void enter_launch(struct launch l) {
     CALL_PYTHON(call_launch_function(&l));
 }
 
-#define LAUNCH_PARAMS                                                                              \
-    intptr_t gx, intptr_t gy, intptr_t gz, intptr_t bx, intptr_t by, intptr_t bz, int32_t shared,  \
-        uintptr_t stream, uintptr_t params, uintptr_t extra
-#define LAUNCH_ARGS                                                                                \
-    .grid = {gx, gy, gz}, .block = {bx, by, bz}, .shared = shared, .stream = stream,               \
-    .params = params, .extra = extra
-static void enter_mgpuLaunchKernel(uintptr_t function, LAUNCH_PARAMS, size_t late) {
-    (void)late;
-    enter_launch((struct launch){.function = function, LAUNCH_ARGS});
-}
-static void enter_mgpuLaunchKernelRT(uintptr_t symbol, LAUNCH_PARAMS, size_t late) {
-    (void)late;
-    enter_launch((struct launch){.function = symbol, .symbol = true, LAUNCH_ARGS});
-}
-static void enter_mgpuLaunchKernelCooperative(uintptr_t function, intptr_t gx, intptr_t gy,
-                                              intptr_t gz, intptr_t cx, intptr_t cy, intptr_t cz,
-                                              intptr_t bx, intptr_t by, intptr_t bz, int32_t shared,
-                                              uintptr_t stream, uintptr_t params, uintptr_t extra) {
-    enter_launch((struct launch){.function = function,
-                                 .cluster = {cx, cy, cz},
-                                 .clustered = cx || cy || cz,
-                                 .cooperative = true,
-                                 LAUNCH_ARGS});
-}
-static void enter_mgpuLaunchClusterKernel(uintptr_t function, intptr_t cx, intptr_t cy, intptr_t cz,
-                                          LAUNCH_PARAMS, size_t late) {
-    (void)late;
-    enter_launch((struct launch){
-        .function = function, .cluster = {cx, cy, cz}, .clustered = true, LAUNCH_ARGS});
-}
-#undef LAUNCH_PARAMS
-#undef LAUNCH_ARGS
+/* What tells one function that launches from the others, by the names of abi.def's parameters. */
+#define OF_mgpuLaunchKernel .function = function
+#define OF_mgpuLaunchKernelRT .function = symbol, .symbol = true
+#define OF_mgpuLaunchClusterKernel                                                                 \
+    .function = function, .cluster = {clusterX, clusterY, clusterZ}, .clustered = true
+#define OF_mgpuLaunchKernelCooperative                                                             \
+    .function = function, .cluster = {clusterX, clusterY, clusterZ},                               \
+    .clustered = clusterX || clusterY || clusterZ, .cooperative = true
+#define LAUNCH(result, name, parameters, args)                                                     \
+    static void enter_##name parameters {                                                          \
+        enter_launch((struct launch){OF_##name, .grid = {gridX, gridY, gridZ},                     \
+                                     .block = {blockX, blockY, blockZ}, .shared = smem,            \
+                                     .stream = stream, .params = params, .extra = extra});         \
+    }
+PLAIN_ABI(NOTHING, NOTHING, LAUNCH)
+#undef LAUNCH
+#undef NOTHING
 
 /* ---- the kernels of a runtime that overrides only launches ---- */
 

@@ -1,4 +1,4 @@
-"""Installs a runtime in place of the C library's functions. csrc/python/host.c calls `start` if
+"""Installs a runtime in place of the C library's functions. _begin.py calls `start` if
 MGPU_RT_RUNTIME is set; Python programs call `intercept`."""
 
 from __future__ import annotations
@@ -225,9 +225,9 @@ def _end(runtime: Runtime, process: int) -> None:
 
 def start(wanted: str, owned: bool, version: str, library: str) -> None:
     """Creates and installs the runtime that MGPU_RT_RUNTIME names. csrc/python/host.c calls
-    `start` once. `owned`: the interpreter exists only for the runtime. `library`: the file of the
-    library. If the runtime cannot be created, prints one line with the reason, and ends the
-    program."""
+    `start` once, through _begin.py. `owned`: the interpreter exists only for the runtime.
+    `library`: the file of the library. If the runtime cannot be created, prints one line with the
+    reason, and ends the program."""
     lib.ends_program = True
     _library.disconnect()
     try:

@@ -52,7 +52,8 @@ static const char *why_not_shared(const struct image *image, size_t size) {
         return NULL;
     return image->opaque
                ? "kernels can write to its globals, or to those of parts that cannot be read"
-               : "kernels can write to its globals, or HIP to its constants, which each load resets";
+               : "kernels can write to its globals, or HIP to its constants, which each load "
+                 "resets";
 }
 
 static int judge_image(void) {

@@ -152,7 +152,7 @@ static void enter_launch(struct launch l) {
     CALL_PYTHON(call_launch_function(&l));
 }
 
-/* What tells one function that launches from the others, by the names of abi.def's parameters. */
+/* The members of struct launch that differ between the functions. abi.def names the parameters. */
 #define OF_mgpuLaunchKernel .function = function
 #define OF_mgpuLaunchKernelRT .function = symbol, .symbol = true
 #define OF_mgpuLaunchClusterKernel                                                                 \

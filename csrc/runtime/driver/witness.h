@@ -35,12 +35,7 @@ void witness_install(void);
 /* Says who calls HIP. The first calls of two threads may overlap. If a thread starts the library
  * while another thread registers, the state becomes OTHERS. The library then knows nothing of the
  * calls before the registration. OTHERS is final, and a hit then reads only this word. */
-enum {
-    WITNESS_UNREGISTERED,
-    WITNESS_REGISTERED,
-    WITNESS_SOLE_USER,
-    WITNESS_OTHERS
-};
+enum { WITNESS_UNREGISTERED, WITNESS_REGISTERED, WITNESS_SOLE_USER, WITNESS_OTHERS };
 extern int witness_users;
 
 static inline bool witness_is_sole_user(void) {

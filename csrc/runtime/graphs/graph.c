@@ -1,4 +1,4 @@
-/* Begins, ends, launches, destroys and draws graphs. */
+/* Begins, ends, launches and destroys graphs. */
 #include "driver/device.h"
 #include "graphs/build.h"
 #include "graphs/graphs.h"

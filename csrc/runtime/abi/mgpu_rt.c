@@ -5,7 +5,6 @@
 #include "graphs/build.h"
 #include "graphs/graphs.h"
 #include "mgpu_rt_private.h"
-#include "process/exit_status.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "streams/events.h"
@@ -64,12 +63,6 @@ int mgpu_rt_graph_enter(struct mgpu_rt_graph_function *function, const void *arg
     return graph_enter(function, arguments, bytes, override_present());
 }
 
-const char *mgpu_rt_take_error(void) {
-    const hipError_t error = report_take_error();
-    const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
-    return error == hipSuccess || name ? name : "<unknown>";
-}
-
 /* ---- scratch buffers: device memory of an owner, kept from use to use ---- */
 
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes) {
@@ -106,10 +99,6 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
     from->capacity = 0;
 }
 
-void mgpu_rt_report(const char *call, int error) {
-    report_failure(call, error, NULL);
-}
-
 /* ---- mgpu_rt_private.h ---- */
 
 unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t size,
@@ -120,10 +109,6 @@ unsigned long long mgpu_rt_image_place(const void *image, char *file, size_t siz
 
 const char *mgpu_rt_hip_path(void) {
     return hip_path();
-}
-
-unsigned mgpu_rt_failures(void) {
-    return exit_status_failures();
 }
 
 unsigned long long mgpu_rt_epoch(int of_device) {

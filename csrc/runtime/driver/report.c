@@ -1,6 +1,7 @@
 /* Prints messages: stock's line about each failure, and advice once for each cause. */
 #include "driver/report.h"
 #include "driver/hip.h"
+#include "mgpu_rt.h"
 #include "process/exit_status.h"
 #include "process/lines.h"
 #include "proof.h"
@@ -72,14 +73,14 @@ static struct advice *advice_for(hipError_t error, struct advice *of_call) {
     return options_path_variable("MGPU_RT_SOFTGPU") ? &no_emulated_device : &report_no_device;
 }
 
-/* The error of the thread's last failure, stored for callers of functions that return nothing
- * (mgpu_rt_take_error). */
+/* The error of the thread's last failure, stored for callers of functions that return nothing. */
 static __thread hipError_t thread_error __attribute__((tls_model("initial-exec")));
 
-hipError_t report_take_error(void) {
+const char *mgpu_rt_take_error(void) {
     const hipError_t error = thread_error;
+    const char *name = error != hipSuccess ? hip.GetErrorName(error) : NULL;
     thread_error = hipSuccess;
-    return error;
+    return error == hipSuccess || name ? name : "<unknown>";
 }
 
 /* Records a failure for mgpu_rt_take_error, for the statistics and for the exit status. */
@@ -102,6 +103,10 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
     va_start(words, advice);
     line_write("mgpu_rt: ", told->text, words);
     va_end(words);
+}
+
+void mgpu_rt_report(const char *call, int error) {
+    report_failure(call, error, NULL);
 }
 
 void report_failure_in(const char *library, const char *expression, const char *reason,

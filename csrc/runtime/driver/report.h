@@ -36,9 +36,6 @@ void report_failure(const char *expression, hipError_t error, struct advice *adv
 void report_failure_in(const char *library, const char *expression, const char *reason,
                        hipError_t error, struct advice *advice);
 
-/* Returns and clears the error of the calling thread's last failure; hipSuccess if none is left. */
-hipError_t report_take_error(void);
-
 /* The advice for a process without a device; report_failure prints this advice if HIP has reported
  * that there is no device. */
 extern struct advice report_no_device;

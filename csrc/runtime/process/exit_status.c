@@ -1,4 +1,5 @@
 #include "process/exit_status.h"
+#include "mgpu_rt_private.h"
 #include "process/options.h"
 
 #include <stdio.h>
@@ -11,13 +12,13 @@ static pid_t failing;
 static unsigned failures;
 static bool registered; /* the handlers are registered and have not run yet */
 
-unsigned exit_status_failures(void) {
+unsigned mgpu_rt_failures(void) {
     return load_acquire(&failing) == getpid() ? load_relaxed(&failures) : 0;
 }
 
 static bool changes(int status) {
     store_release(&registered, false);
-    const unsigned count = exit_status_failures();
+    const unsigned count = mgpu_rt_failures();
     if (status != EXIT_SUCCESS || !count)
         return false;
     fprintf(stderr,

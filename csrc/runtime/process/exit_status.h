@@ -10,8 +10,4 @@
  * only its own failures. Thread-safe; takes no lock of this library. */
 void exit_status_fails(void);
 
-/* Returns the number of this process's failed calls, for each value of MGPU_RT_ERRORS.
- * Thread-safe. */
-unsigned exit_status_failures(void);
-
 #endif

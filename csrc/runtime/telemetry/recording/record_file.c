@@ -95,24 +95,24 @@ static void *allocate_file(int file, size_t size) {
     return errno ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 }
 
-/* Copies the content to the first pages, which then replace the content's pages, before any thread
+/* Copies the counters to the first pages, which then replace the counters' pages, before any thread
  * has used them. Returns false and sets errno on failure. */
-static bool replace(void *content, void *pages, size_t part) {
-    memcpy(pages, content, part);
-    return mremap(pages, part, part, MREMAP_MAYMOVE | MREMAP_FIXED, content) == content;
+static bool replace_counters(void *pages) {
+    const size_t size = sizeof counts;
+    memcpy(pages, &counts, size);
+    return mremap(pages, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, &counts) == &counts;
 }
 
-void *record_file(const char *variable, const char *pattern, void *content, size_t part,
-                  size_t size) {
+void *record_file(const char *variable, const char *pattern, size_t trace) {
     static char path[PATH];
     const int file = create(path, variable, pattern);
     if (file < 0)
         return NULL;
-    char *const pages = allocate_file(file, size);
-    const bool is_mapped = pages != MAP_FAILED && replace(content, pages, part);
+    char *const pages = allocate_file(file, sizeof counts + trace);
+    const bool is_mapped = pages != MAP_FAILED && replace_counters(pages);
     close(file);
     if (is_mapped)
-        return pages + part;
+        return pages + sizeof counts;
     cannot_write(variable, path, strerror(errno));
     unlink(path);
     return NULL;

@@ -6,17 +6,16 @@
 
 #include "telemetry/counters.h"
 
-/* Creates a new file of `size` bytes (whole pages), with mode 0600, which only this process records
- * in. The file's blocks are allocated on the disk. The first `part` bytes of the file get a copy of
- * the pages at `content`, and replace these pages. Returns the pages of the rest.
+/* Creates a new file, with mode 0600, which only this process records in. The file's blocks are
+ * allocated on the disk. Its first pages get a copy of the counters, and replace these. Returns the
+ * pages of the rest, `trace` bytes.
  *
  * A pattern names the file: %p is the process id, and %r the rank; a rank that neither names is
  * inserted. If the name is taken, the process id is inserted, and a line names the file.
  *
  * If the file cannot be made, returns NULL after one line that says why. `variable` is the option
  * that contains the pattern. The caller holds start_lock. */
-void *record_file(const char *variable, const char *pattern, void *content, size_t part,
-                  size_t size);
+void *record_file(const char *variable, const char *pattern, size_t trace);
 
 /* Writes the head of a recording of `size` bytes to `out`. A recording is a struct counts, which
  * contains the head, and with a trace a struct trace. The head names each field of both structs,

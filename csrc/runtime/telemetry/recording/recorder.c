@@ -309,8 +309,7 @@ static void *recording_pages(size_t trace) {
     if (is_traced || names_file(stats)) {
         record_head(counts.head, sizeof counts + trace);
         return record_file(is_traced ? "MGPU_RT_TRACE" : "MGPU_RT_STATS",
-                           is_traced ? options.trace : stats, &counts, sizeof counts,
-                           sizeof counts + trace);
+                           is_traced ? options.trace : stats, trace);
     }
     void *pages = trace ? mmap(NULL, trace, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)

@@ -13,7 +13,6 @@
 #include "process/mapped.h"
 #include "process/own_thread.h"
 #include "sparse/plugin.h"
-#include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
 #include "telemetry/recording/markers.h"
@@ -35,8 +34,7 @@ static bool installing; /* under start_lock */
  * detects the reset. */
 static const struct cache *const caches[] = {
     &reset_cache, &function_graph_cache, &staging_cache, &registration_cache, &module_cache,
-    &block_cache, &environment_cache,    &stream_cache,  &event_cache,        &graph_cache,
-    NULL,
+    &block_cache, &environment_cache,    &stream_cache,  &graph_cache,        NULL,
 };
 
 /* ---- fork ---- */

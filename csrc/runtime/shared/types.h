@@ -116,7 +116,8 @@ struct staging {
  *            from  to         by                   order
  * insert     any   LIVE       who had HIP make it  release
  * remove     LIVE  DESTROYED  a destroy            release
- * invalidate any   GONE       who saw the reset    release */
+ *
+ * HIP keeps events at a reset (5.2.3, 5.7.1, 6.4.3, 7.2.4). */
 /* A point in the work of a stream: all submissions up to a number. */
 struct point {
     struct stream *stream; /* NULL: no point */
@@ -131,8 +132,7 @@ enum event_state {
 
 struct event {
     struct handle handle;
-    int state; /* enum event_state */
-    int device;
+    int state;          /* enum event_state */
     uint64_t records;   /* the number of records that have begun, times 2^32, plus the number of
                          * those that have not ended */
     uint64_t noted;     /* the value of `records` at the start of the record that has this point */

@@ -111,7 +111,6 @@ hipEvent_t impl_mgpuEventCreate(void) {
     struct event *event = handle_insert(&event_map, handle);
     if (!event) /* if there is no memory for an entry, only HIP knows the event */
         return handle;
-    store_relaxed(&event->device, hip_current_device());
     fetch_add_relaxed(&event->records, RECORD_BEGINS - 1); /* this event has no record yet */
     event->captured = NULL;
     store_release(&event->state, EVENT_LIVE);
@@ -294,13 +293,3 @@ struct mgpu_elapsed impl_mgpuEventElapsedTime(void *first, void *second, void *l
     elapsed_function *own = find_own_timer();
     return own ? own(first, second, late_third) : find_elapsed(first, second, late_third);
 }
-
-/* ---- a reset ---- */
-
-static void invalidate_events(int device) {
-    for (struct event *event = handle_first(&event_map); event; event = handle_next(event))
-        if (of_device(device, load_relaxed(&event->device)))
-            PROOF_STEP(reset_ends_events, store_release(&event->state, EVENT_GONE));
-}
-
-const struct cache event_cache = {.invalidate = invalidate_events};

@@ -7,11 +7,7 @@
 
 #include "shared/types.h"
 
-struct cache;
-
 /* Returns the event that the program holds under this handle, or NULL. */
 struct event *event_held(hipEvent_t handle);
-
-extern const struct cache event_cache;
 
 #endif

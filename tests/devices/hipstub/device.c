@@ -46,8 +46,6 @@ void device_reset(void) {
         emu_hipModuleUnload((hipModule_t)object);
     for (struct object *object; (object = object_on(device, STREAM)) != NULL;)
         emu_hipStreamDestroy((hipStream_t)object);
-    for (struct object *object; (object = object_on(device, EVENT)) != NULL;)
-        emu_hipEventDestroy((hipEvent_t)object);
     memory_reset(device);
 }
 

@@ -31,17 +31,6 @@ static void synchronize(unsigned object) {
     held->users--;
 }
 
-static void forget(void) {
-    bool all_gone = true;
-    program_forgets();
-    const unsigned lone = explore_lone();
-    invalidate_events(ALL_DEVICES);
-    for (struct event *event = handle_first(&event_map); event;
-         event = (struct event *)event->handle.next)
-        all_gone &= event->state == EVENT_GONE;
-    program_require_gone(all_gone, lone);
-}
-
 #define EVENTS(PLAYS)                                                                              \
     PLAYS("create 0", create(0))                                                                   \
     PLAYS("create 1", create(1))                                                                   \
@@ -50,13 +39,12 @@ static void forget(void) {
     PLAYS("record 0 on 0", record(0, 0))                                                           \
     PLAYS("record 1 on 0", record(1, 0))                                                           \
     PLAYS("record 0 on 1", record(0, 1))                                                           \
-    PLAYS("synchronise 0", synchronize(0))                                                         \
-    PLAYS("forget", forget())
+    PLAYS("synchronise 0", synchronize(0))
 
 static void check(void) {
     model_check_numbers();
     for (unsigned i = 0; i < MOST_OBJECTS; i++)
-        explore_require(world.held[i].state != IS_HELD || world.forgot || world.reset ||
+        explore_require(world.held[i].state != IS_HELD ||
                             event_held((hipEvent_t)world.held[i].handle),
                         "the program's event was taken from it");
 }
@@ -65,10 +53,9 @@ static void check_between(void) {
     for (struct event *event = handle_first(&event_map); event;
          event = (struct event *)event->handle.next) {
         const bool alive = model_event_is_alive((hipEvent_t)event->handle.key);
-        explore_require(program_holds(event->handle.key) == (event->state == EVENT_LIVE) ||
-                            world.forgot,
+        explore_require(program_holds(event->handle.key) == (event->state == EVENT_LIVE),
                         "the program holds it if and only if its state says so");
-        explore_require((event->state == EVENT_LIVE) == alive || world.forgot,
+        explore_require((event->state == EVENT_LIVE) == alive,
                         "HIP has it if and only if its state says so");
     }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.child import Mgpu, in_child
+from tests.support.child import BACKENDS, Mgpu, in_child
 from tests.support.known import forum
 
 
@@ -15,6 +15,23 @@ def test_an_event_of_other_code_under_a_destroyed_handle_is_hips(mgpu: Mgpu) -> 
     mgpu.EventDestroy(event)
     assert mgpu.stderr() == ""
     assert mgpu.stub.hipstub_live(b"events") == mgpu.stub.hipstub_misuse() == 0
+
+
+@in_child(backends=BACKENDS)
+def test_events_outlive_a_reset(mgpu: Mgpu) -> None:
+    """HIP keeps events at a reset. Other events are made before the library notices the reset."""
+    mgpu.EventElapsedTime(mgpu.null, mgpu.null, mgpu.null)
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    pairs = [(mgpu.EventCreate(), mgpu.EventCreate())]
+    mgpu.stub.hipDeviceReset()
+    pairs.append((mgpu.EventCreate(), mgpu.EventCreate()))
+    stream = mgpu.StreamCreate()  # notices it
+    for start, stop in pairs:
+        mgpu.EventRecord(start, stream)
+        mgpu.EventRecord(stop, stream)
+        mgpu.EventSynchronize(stop)
+        assert mgpu.EventElapsedTime(start, stop, mgpu.null).error == 0
+    assert mgpu.stderr() == ""
 
 
 @in_child(HIPSTUB_ASYNC="held")

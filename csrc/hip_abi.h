@@ -35,6 +35,7 @@ enum {
     hipHostMallocDefault = 0,
     hipDeviceMallocDefault = 0,
     hipPointerAttributeBufferId = 7,
+    hipPointerAttributeDeviceOrdinal = 9,
     hipStreamCaptureStatusNone = 0,
     hipStreamCaptureModeGlobal = 0,
     hipStreamCaptureModeThreadLocal = 1,

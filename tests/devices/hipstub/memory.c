@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUFFER_ID = 7, NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
+enum { BUFFER_ID = 7, DEVICE_ORDINAL = 9 };
+enum { NEW_BYTE = 0xA5, FREED_BYTE = 0xDB, ALIGNMENT = 256 };
 
 /* Freed blocks retain their addresses. If the total size of freed blocks exceeds this limit, the
  * stub releases the oldest blocks. */
@@ -395,8 +396,13 @@ hipError_t emu_hipMemGetAddressRange(void **base, size_t *bytes, void *address) 
 
 hipError_t emu_hipPointerGetAttribute(void *value, int attribute, void *address) {
     const struct block *block = find(address);
-    if (value == NULL || attribute != BUFFER_ID || block == NULL || block->kind == MEMORY_FREED)
+    if (value == NULL || block == NULL || block->kind == MEMORY_FREED)
         return hipErrorInvalidValue;
-    *(uint64_t *)value = block->number;
+    if (attribute == BUFFER_ID)
+        *(uint64_t *)value = block->number;
+    else if (attribute == DEVICE_ORDINAL)
+        *(int *)value = block->device;
+    else
+        return hipErrorInvalidValue;
     return hipSuccess;
 }

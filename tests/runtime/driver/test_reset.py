@@ -109,6 +109,35 @@ def test_after_a_reset_hip_gets_all_back(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_live(b"bytes") == 0
 
 
+@in_child(HIPSTUB_ASYNC="held", **TWO)
+def test_after_a_reset_managed_memory_waits_for_a_free_of_the_program(mgpu: Mgpu) -> None:
+    """Stock's hipFree waits for work of other code only where the program frees memory. The library
+    frees its idle managed memory there, too."""
+
+    def foreign_memory():
+        own = mgpu.stub_ffi.new("void **")
+        assert mgpu.stub.hipMalloc(own, KIB) == 0
+        return own[0]
+
+    on(mgpu, 1)
+    mgpu.MemFree(mgpu.MemAlloc(KIB, mgpu.null, True), mgpu.null)
+    reset(mgpu, 1)
+    stream = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreateWithFlags(stream, 1) == 0
+    assert mgpu.stub.hipMemsetAsync(foreign_memory(), 1, KIB, stream[0]) == 0
+    mgpu.StreamDestroy(mgpu.StreamCreate())
+    block = mgpu.MemAlloc(KIB, mgpu.null, False)
+    assert mgpu.stub.hipstub_pending(stream[0]) == 1
+    on(mgpu, 0)
+    mgpu.MemFree(mgpu.from_stub(foreign_memory()), mgpu.null)
+    assert mgpu.count("hipFree") == 1
+    on(mgpu, 1)
+    mgpu.MemFree(block, mgpu.null)
+    assert mgpu.count("hipFree") == 3
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
 @in_child()
 def test_a_handle_of_before_a_reset_goes_to_hip(mgpu: Mgpu) -> None:
     """HIP judges the handle, as with stock."""

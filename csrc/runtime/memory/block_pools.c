@@ -53,7 +53,8 @@ static bool needs_fence(const struct block *block, struct stream *other) {
     return DOUBT(other_streams_are_at_work, stream_is_at_work(other)) &&
            !(PROOF(no_other_code_worked_on_joined_streams, sole_user_so_far()) &&
              join_proves_all(other, block->fence.stream)) &&
-           PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == block->device);
+           (PROOF(other_stream_is_of_the_device, load_relaxed(&other->device) == block->device) ||
+            DOUBT(other_stream_was_replaced, !stream_keeps_device(other)));
 }
 
 static __attribute__((noinline)) bool add_other_fences(struct block *block) {

@@ -260,8 +260,11 @@ void stream_visit(int device, void (*visit)(struct stream *stream)) {
         }
 }
 
+/* If the stream may be of another device, the wait completes none of its numbers. */
 static void begin_device_wait(struct stream *stream) {
-    store_relaxed(&stream->asked, stream_begin_wait(stream));
+    const uint64_t number = stream_begin_wait(stream);
+    const bool is_waited_for = PROOF(awaited_stream_is_of_the_device, stream_keeps_device(stream));
+    store_relaxed(&stream->asked, is_waited_for ? number : 0);
 }
 
 static void end_device_wait(struct stream *stream) {

@@ -190,6 +190,12 @@ uint64_t stream_list(struct stream *stream, uint64_t kernel);
  * block waits for their work. */
 void stream_sweep_list(void);
 
+/* Returns true if the stream is of the device that its entry names. Other code may have destroyed
+ * the stream, and HIP may have given the handle to a stream of another device. */
+static inline bool stream_keeps_device(const struct stream *stream) {
+    return hip_device_count == 1 || !stream_handle(stream) || sole_user_of_hip();
+}
+
 /* ---- submissions ---- */
 
 /* Returns whether a block that is freed now must wait for this stream's work. An external stream
@@ -276,7 +282,9 @@ extern struct advice stream_fault;
 /* Records, before HIP destroys a stream, that the stream's work may continue. */
 static inline void stream_leaves_work(const struct stream *stream) {
     if (!stream_is_idle(stream))
-        stream_note_untracked(load_relaxed(&stream->device));
+        stream_note_untracked(PROOF(left_work_is_of_the_device, stream_keeps_device(stream))
+                                  ? load_relaxed(&stream->device)
+                                  : ALL_DEVICES);
 }
 
 /* Inserts a handle that HIP has just returned. Returns NULL if there is no memory, or while a

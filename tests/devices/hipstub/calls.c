@@ -100,7 +100,7 @@ static hipError_t whole_device(enum stub_function function, void (*work)(void)) 
 }
 
 static void wait_all(void) {
-    stream_wait_all(false);
+    stream_wait_device(current_device());
 }
 
 hipError_t hipDeviceSynchronize(void);

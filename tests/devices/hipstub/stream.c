@@ -204,6 +204,12 @@ void stream_wait_all(bool blocking_only) {
             stream_wait(stream, stream->submitted);
 }
 
+void stream_wait_device(int device) {
+    for (struct ihipStream_t *stream = streams; stream != NULL; stream = stream->next_stream)
+        if (stream->object.device == device)
+            stream_wait(stream, stream->submitted);
+}
+
 uint64_t hipstub_pending(void *handle) {
     stub_lock();
     struct ihipStream_t *stream = stream_of("hipstub_pending", handle);

@@ -58,4 +58,7 @@ void stream_wait(struct ihipStream_t *stream, uint64_t ticket);
  * with the null stream. */
 void stream_wait_all(bool blocking_only);
 
+/* Waits until all streams of a device are idle. */
+void stream_wait_device(int device);
+
 #endif

@@ -168,8 +168,40 @@ def test_beyond_256_blocks_a_free_waits_as_stocks(mgpu: Mgpu) -> None:
     assert 3 <= mgpu.count("hipDeviceSynchronize") <= 4
 
 
-@in_child(**HELD, HIPSTUB_DEVICES="2")
+MOVED = {"HIPSTUB_DEVICES": "2", "HIPSTUB_REUSE": "1", "HIPSTUB_DESTROY_RETURNS": "1"}
+
+
+@in_cases({"at work": {}, "waited": {}, "destroyed": {}}, **HELD, **MOVED)
+def test_a_block_waits_for_a_stream_that_hip_has_made_on_another_device(
+    mgpu: Mgpu, case: str
+) -> None:
+    """The program has destroyed our stream by calling HIP, and has made a stream of this device
+    under the handle. The program may also wait for the device of our stream, or destroy the new
+    stream."""
+    mgpu.SetDefaultDevice(1)
+    elsewhere = mgpu.StreamCreate()
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(elsewhere)) == 0
+    mgpu.SetDefaultDevice(0)
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipStreamCreateWithFlags(own, 1) == 0
+    assert mgpu.from_stub(own[0]) == elsewhere
+    stream = mgpu.StreamCreate()
+    block = alloc(mgpu, KIB, stream)
+    mgpu.Memset32(block, 0x07070707, KIB // 4, elsewhere)
+    if case == "waited":
+        mgpu.SetDefaultDevice(1)
+        mgpu.MemFree(alloc(mgpu, MIB, mgpu.null), mgpu.null)
+        mgpu.SetDefaultDevice(0)
+        assert mgpu.count("hipDeviceSynchronize") == 1
+    if case == "destroyed":
+        mgpu.StreamDestroy(elsewhere)
+    mgpu.MemFree(block, stream)
+    assert alloc(mgpu, KIB, stream) != block
+
+
+@in_child(**HELD, HIPSTUB_DEVICES="2", MGPU_RT_EXCLUSIVE="on")
 def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
+    """No other code can have replaced the stream by one of the block's device."""
     stream = mgpu.StreamCreate()
     block = alloc(mgpu, KIB, stream)
     mgpu.SetDefaultDevice(1)

@@ -107,6 +107,10 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
     const int state = block ? load_acquire(&block->state) : BLOCK_GONE;
     if (state == BLOCK_GONE && runtime_leaves(block))
         return false;
+    if (state == BLOCK_GRAPH && DOUBT(graph_has_lost_the_block, !block_is_still_there(block))) {
+        *freed = (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
+        return false;
+    }
     if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
         return false;
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))

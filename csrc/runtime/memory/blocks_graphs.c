@@ -65,5 +65,6 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     if (!block)
         return address;
     block->graph = graph;
+    PROOF_STEP(captured_block_has_a_number, block_ask_number(block));
     return address;
 }

@@ -33,6 +33,25 @@ def test_a_block_freed_in_a_capture_serves_nobody_else(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1")
+def test_memory_of_other_code_under_the_address_of_a_captured_block_is_freed(mgpu: Mgpu) -> None:
+    """The program has freed the block by calling HIP, which has put memory of another device
+    there."""
+    capture = Capture(mgpu)
+    with capture():
+        block = mgpu.MemAlloc(KIB, capture.stream, False)
+    assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
+    mgpu.SetDefaultDevice(1)
+    own = mgpu.stub_ffi.new("void **")
+    assert mgpu.stub.hipMalloc(own, KIB) == 0
+    assert mgpu.from_stub(own[0]) == block
+    before = mgpu.stub.hipstub_live(b"allocations")
+    mgpu.MemFree(block, mgpu.null)
+    assert mgpu.stub.hipstub_live(b"allocations") == before - 1
+    assert mgpu.stderr() == ""
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
 @in_child(backends=BACKENDS)
 def test_a_capture_has_blocks_of_its_own(mgpu: Mgpu) -> None:
     """Memory in the pool may have a new owner when the graph runs."""

@@ -161,7 +161,9 @@ static void function_insert(const struct lookup *lookup, hipFunction_t handle) {
         free(fresh);
 }
 
-/* ---- what the table by address does not answer ---- */
+/* ---- what the table by address does not answer ----
+ *
+ * HIP 7 loads a module at the first look-up, perhaps where the program had memory. */
 
 static hipFunction_t get_directly(hipModule_t module, const char *name) {
     hipFunction_t function = NULL;
@@ -169,6 +171,7 @@ static hipFunction_t get_directly(hipModule_t module, const char *name) {
     REPORT(expression, hip.ModuleGetFunction(&function, module, name),
            PROOF(module_is_not_null, module) ? &foreign_module : &null_module,
            name ? name : "(null)", (void *)module);
+    PROOF_STEP(lookup_ends_the_answers_about_addresses, ranges_change());
     return function;
 }
 
@@ -178,6 +181,7 @@ static hipFunction_t ask_function(const struct lookup *lookup) {
     call_tell(CALL_BYPASS);
     const hipError_t error =
         hip.ModuleGetFunction(&function, module_handle(lookup->module), lookup->name);
+    PROOF_STEP(lookup_ends_the_answers_about_addresses, ranges_change());
     if (error != hipSuccess) {
         report_failure(expression, error, &unknown_kernel, (void *)module_handle(lookup->module),
                        lookup->name);

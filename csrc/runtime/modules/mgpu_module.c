@@ -68,6 +68,7 @@ static hipError_t load_by_hip(struct load *load, const void *bytes) {
         DOUBT(load_may_succeed_with_room,
               may_lack_memory(error, load) && caches_make_room(hipErrorOutOfMemory)))
         error = hip.ModuleLoadData(&load->handle, bytes);
+    PROOF_STEP(load_ends_the_answers_about_addresses, ranges_change());
     return error;
 }
 

@@ -270,10 +270,13 @@ class CachedRuntime(PlainRuntime):
         super().stream_destroy(stream)  # the program has made it by HIP, perhaps another kind
 
     def _is_ours(self, stream: int) -> bool:
-        """Returns True if the handle denotes a stream with this runtime's flags. If the flags
-        differ, the program has destroyed the runtime's stream by calling HIP."""
-        # proof: stream_has_our_flags, else `return True`
-        return self.hip.stream_flags(stream) == 0
+        """Returns True if the handle denotes a stream with this runtime's flags, on the device of
+        this runtime's stream. Otherwise the program has destroyed that stream by calling HIP."""
+        # proof: stream_has_our_flags, else `flags = 0`
+        flags = self.hip.stream_flags(stream)
+        # proof: stream_has_our_device, else `device = None`
+        device = self.hip.stream_device(stream)
+        return flags == 0 and device in (None, self._home[stream])
 
     # A freed block may be reused at once on the same stream, because the stream runs the new work
     # after the old work. A block that another stream's pending work may use goes to hipFree, which
@@ -303,18 +306,22 @@ class CachedRuntime(PlainRuntime):
             # block's address to another allocation.
             # proof: block_has_its_number, else `is_ours = True`
             is_ours = number is not None and number == self.hip.buffer_id(address)
-            # proof: stream_is_ours, else `if is_ours and self._alone_at_work(owner, stream):`
+            # proof: stream_is_ours, else `if is_ours and self._alone_at_work(stream):`
             # proof: no_other_stream_is_at_work, else `if stream in owner.made and is_ours:`
-            if stream in owner.made and is_ours and self._alone_at_work(owner, stream):
+            if stream in owner.made and is_ours and self._alone_at_work(stream):
                 owner.blocks[stream, size].append(address)
                 return
             self._forget(owner, address)
         super().mem_free(address, stream)  # this waits for the device
 
-    def _alone_at_work(self, owner: _Kept, stream: int) -> bool:
+    def _alone_at_work(self, stream: int) -> bool:
+        """Returns True if no other stream is at work. Asks about the streams of all devices: the
+        program may have made a stream of this device under the handle of another device's."""
         if self._others:
             return False
-        return not any(self.hip.stream_busy(one) for one in owner.made if one != stream)
+        # proof: stream_may_be_of_another_device, else `made = self._here.made`
+        made = [one for kept in list(self._devices.values()) for one in list(kept.made)]
+        return not any(self.hip.stream_busy(one) for one in made if one != stream)
 
     def _submits(self, stream: int) -> None:
         if stream not in self._home:

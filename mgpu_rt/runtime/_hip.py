@@ -186,6 +186,12 @@ class Hip:
         error = self._look_up(stream) or self._stream_flags(stream, flags)
         return flags[0] if self._is_good(error) else None
 
+    def stream_device(self, stream: int) -> int | None:
+        """Returns a stream's device; None if HIP does not tell. HIP 5.2.3 does not."""
+        device = ctypes.c_int()
+        arguments = ctypes.c_void_p(stream), ctypes.byref(device)
+        return device.value if self._asks("hipStreamGetDevice", *arguments) else None
+
     def captures(self, launch: Launch) -> bool:
         """Returns True if the stream of a launch is being captured. Work that is submitted to the
         stream then becomes part of a graph instead of running. From the first question on, each

@@ -122,6 +122,26 @@ def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
         assert mgpu.stderr() == ""
 
 
+def _on_device_1(mgpu: Mgpu, stream) -> None:
+    """The program destroys the runtime's stream by calling HIP, and makes a stream of device 1 with
+    the same handle."""
+    mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
+    mgpu.SetDefaultDevice(1)
+    other = mgpu.stub_ffi.new("void **")
+    mgpu.stub.hipStreamCreate(other)
+    assert mgpu.from_stub(other[0]) == stream
+
+
+@in_child(HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2", **alone)
+def test_a_stream_of_another_device_is_not_kept(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        stream = mgpu.StreamCreate()
+        _on_device_1(mgpu, stream)
+        mgpu.StreamDestroy(stream)
+        assert mgpu.count("hipStreamDestroy") == 2
+        assert mgpu.stderr() == ""
+
+
 @in_child(**alone)
 def test_a_stream_that_the_program_made_goes_back_to_hip(mgpu: Mgpu) -> None:
     own = mgpu.stub_ffi.new("void **")
@@ -212,6 +232,18 @@ def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
             freed = mgpu.count("hipFree")
             mgpu.MemFree(block, stream)
             assert mgpu.count("hipFree") == freed + 1
+
+
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2", **alone)
+def test_a_free_waits_for_a_stream_that_hip_has_made_on_another_device(mgpu: Mgpu) -> None:
+    with mgpu_rt.intercept(CachedRuntime()):
+        moved = mgpu.StreamCreate()
+        _on_device_1(mgpu, moved)
+        stream = mgpu.StreamCreate()
+        block = mgpu.MemAlloc(64, stream, False)
+        mgpu.Memset32(block, 1, 16, moved)
+        mgpu.MemFree(block, stream)
+        assert mgpu.pending(moved) == 0
 
 
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_DEVICES="2", **alone)

@@ -19,7 +19,7 @@ from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from tests.python.cli import seeded
 from tests.python.cli.seeded import SEEDS, Seed
 from tests.python.runtime.hooked import hip, program
-from tests.support.command import assert_sentence, command
+from tests.support.command import command
 from tests.support.folders import folder
 from tests.support.sources import SOURCES
 from tests.support.suites import sampled
@@ -81,40 +81,6 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
 # ---- what cannot be compared ----
 
 
-@pytest.mark.check
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("--", "a"), "name two programs"),
-        ((), "name two programs"),
-        (("./a", "./b"), "'./a' needs -- before it: name two programs, as -- BEFORE -- AFTER"),
-        (("--device", "gfx90a,fx", "--", "a"), "'fx' is none of auto, hip, softgpu, cuda"),
-        (("--tolerance", "-1", "--", "a", "--", "b"), "the tolerance is -1.0, but must be"),
-        (("--dtype", "f33", "--", "a", "--", "b"), "'f33' is not a type of numbers"),
-        (("--", "./none", "--", "./none"), "'./none' was not found"),
-        (
-            ("--", "true", "--", "true"),
-            "'true' ended with status 0, and no launch was made through",
-        ),
-    ],
-)
-def test_bad_requests_are_one_line(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
-    done = diff(tmp_path / "out", *words)
-    assert_sentence(done.returncode, done.stderr, sentence)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.check
-def test_a_crash_and_another_runtime_are_one_line(tmp_path: Path) -> None:
-    crash = ("sh", "-c", "kill -SEGV $$")
-    done = diff(tmp_path / "out", "--", variant("with"), "--", *crash)
-    assert done.returncode == 2
-    assert "mgpu-rt: after, 'sh' was ended by signal 11" in done.stderr
-    words = ("diff", "-o", tmp_path / "out", "--device", "softgpu", "--", "true", "--", "true")
-    done = command(*words, **hip(), MGPU_RT_RUNTIME="mine:Trace")
-    assert_sentence(done.returncode, done.stderr, "MGPU_RT_RUNTIME=mine:Trace answers the calls")
-
-
 # ---- which launch is which ----
 
 
@@ -139,20 +105,10 @@ AT = "the runs diverge at launch"
     [
         ("abab", "abab", 4, ""),
         ("aab", "aba", 3, ""),  # paired by kernel and count, because threads may launch
-        (
-            "abcd",
-            "aed",
-            1,
-            f"{AT} 2: b with 16 bytes before, e with 16 bytes after",
-        ),
+        ("abcd", "aed", 1, f"{AT} 2: b with 16 bytes before, e with 16 bytes after"),
         ("ab", "abc", 2, "the runs diverge after launch 2: 2 launches before, 3 after"),
         ("abc", "abd", 3, ""),
-        (
-            "ab",
-            "c",
-            0,
-            f"{AT} 1: a with 16 bytes before, c with 16 bytes after",
-        ),
+        ("ab", "c", 0, f"{AT} 1: a with 16 bytes before, c with 16 bytes after"),
     ],
 )
 def test_launches_are_paired(before: str, after: str, pairs: int, words: str) -> None:
@@ -202,14 +158,6 @@ def test_only_memory_that_a_side_wrote_is_a_candidate(
     assert len([*search._inputs(pair)]) == inputs
 
 
-def test_a_value_that_differs_is_an_input() -> None:
-    other = dataclasses.replace(
-        launch("k"), arguments=(Argument(bytes(8), 0), Argument(b"\2\0\0\0"))
-    )
-    (words,) = search._inputs(Pair(1, launch("k"), other))
-    assert words == "argument 1 (0x00000001 before, 0x00000002 after)"
-
-
 # ---- which elements differ ----
 
 
@@ -243,27 +191,14 @@ def test_elements_are_compared(
         assert values in (None, found[0].values)
 
 
-def test_a_block_and_its_argument_have_their_own_numbers() -> None:
-    """Argument 0 is a number, and the last two arguments point to the blocks in reverse order."""
-    made = dataclasses.replace(
-        launch("k"),
-        arguments=(Argument(b"\1\0\0\0"), Argument(bytes(8), 1), Argument(bytes(8), 0)),
-    )
-    assert [search._argument(made, block) for block in (0, 1)] == [2, 1]
-
-
 @pytest.mark.check
 def test_variables_that_kernels_write_are_not_called_equal(tmp_path: Path) -> None:
     """The kernel counts its launches in a global variable."""
     counts = program(SOURCES["globals"], iterations=5)
     found = diff(tmp_path / "out", "--", counts, "--", counts)
-    assert (found.returncode, found.stdout.splitlines()[2:]) == (
-        2,
-        [
-            "5 launches compared: equal",
-            "not compared: variables that kernels can write, 'launches'",
-        ],
-    )
+    assert found.returncode == 2
+    assert "5 launches compared: equal" in found.stdout
+    assert "not compared: variables that kernels can write, 'launches'" in found.stdout
 
 
 def test_the_numbers_of_gpus_do_not_hide_an_emulated_device(

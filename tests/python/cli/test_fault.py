@@ -155,13 +155,6 @@ def test_a_driver_without_an_address_leaves_the_launches() -> None:
     assert explained(events[:2]) == []
 
 
-@pytest.mark.parametrize("content", ["[]", "{}"])
-def test_a_file_without_addresses_is_refused(content: str, tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_text(content)
-    done = invoke("stats", str(tmp_path / "t.json"), "--address", "0x7f0000000000")
-    commands.assert_sentence(done.exit_code, done.stderr, "trace")
-
-
 def test_an_address_is_hexadecimal(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": [], "otherData": {}}))
     done = invoke("stats", str(tmp_path / "t.json"), "--address", "here")

@@ -15,7 +15,7 @@ from mgpu_rt._cli.files import check_writable
 from mgpu_rt._cli.report.advice import duration
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._cli.stats.statistics import Statistics
-from mgpu_rt._cli.stats.tables import NONE, QUESTIONS
+from mgpu_rt._cli.stats.tables import QUESTIONS
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke
@@ -52,10 +52,6 @@ def counted(key: str, name: str, **values: int) -> dict[str, Any]:
     return whole
 
 
-def test_the_page_explains_its_sign_for_what_was_not_counted(tmp_path: Path) -> None:
-    assert f"“{NONE}”: not counted." in report(tmp_path, s=recorded.statistics()).text
-
-
 # ---- a program ----
 
 
@@ -78,19 +74,6 @@ def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
     assert shown.tables["Cache"]["modules"][:2] == [str(LAUNCHES - 1), "1"]
     assert f"before: {forum}, run with stock's behaviour" in shown.text
     assert "tmp" not in shown.text.replace(str(forum), "")
-
-
-@pytest.mark.check
-def test_processes_of_a_program_are_added_up(forum: Path, tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text(f'#!/bin/sh\n"{forum}"\n"{forum}"\nexit 0\n')
-    script.chmod(0o755)
-    words = ("compare", "--report", "-", "--device", "softgpu", "--", script)
-    result = command(*words, MGPU_RT_HIP="")
-    assert result.returncode == 0, result.stderr
-    shown = Page(result.stdout)
-    launches = shown.tables["Calls of the program"]["mgpuLaunchKernel"]
-    assert launches[:2] == [str(2 * LAUNCHES)] * 2
 
 
 @pytest.mark.check
@@ -118,9 +101,6 @@ def test_two_of_a_kind_are_before_and_after(tmp_path: Path) -> None:
         *("100", "100", "1.000", "0.010", "100")
     ]
     assert "took 5.00 ms before and 50.0 µs after, 100 times as fast" in shown.text
-
-
-def test_a_slower_run_is_called_slower(tmp_path: Path) -> None:
     shown = report(tmp_path, a=recorded.statistics(), b=recorded.stock())
     assert "50.0 µs before and 5.00 ms after, 100 times as long" in shown.text
 
@@ -257,18 +237,8 @@ def test_a_missing_jinja2_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert invoke("compare", path, path).exit_code == 0
 
 
-def test_unwritable_paths_are_named(tmp_path: Path) -> None:
-    (path,) = files(tmp_path, s=recorded.statistics())
-    for place, said in [
-        (tmp_path, "Is a directory"),
-        (tmp_path / "none" / "page.html", "No such file or directory"),
-        ("/dev/full", "No space left on device; name another place"),
-    ]:
-        result = invoke("compare", path, "--report", str(place))
-        assert_sentence(result.exit_code, result.stderr, said)
+def test_a_file_is_tried_before_the_run(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    result = invoke("compare", "--report", "/proc/page.html", "--", "no-such-program")
-    assert_sentence(result.exit_code, result.stderr, "No such file or directory; name another")
     check_writable(page)
     assert not page.exists()
     page.write_text("kept")
@@ -276,28 +246,6 @@ def test_unwritable_paths_are_named(tmp_path: Path) -> None:
     assert page.read_text() == "kept"
     os.mkfifo(tmp_path / "fifo")
     check_writable(tmp_path / "fifo")  # a process may read the FIFO later
-
-
-def test_report_wants_files_or_a_program(tmp_path: Path) -> None:
-    for arguments in ((), ("a", "--", "true")):
-        result = invoke("compare", "--report", "-", *arguments)
-        assert result.exit_code == 2
-        assert "name two statistics files, or a program after --" in result.stderr
-
-
-def test_the_reasons_for_the_drivers_allocations_are_shown(tmp_path: Path) -> None:
-    whole = recorded.statistics(made={"first_use": 2, "size": 3, "waits": 4, "limit": 5})
-    whole["made"]["other_code"] = 6
-    told = (
-        "emory that the driver allocated: 2 at first use, 3 as cached blocks had other sizes, "
-        "4 as cached blocks waited for a stream, 5 after the limit, 6 after other code"
-    )
-    assert told in report(tmp_path, s=whole).text
-    paths = [tmp_path / name for name in ("before.json", "after.json")]
-    for path in paths:
-        path.write_text(json.dumps(whole))
-    result = invoke("compare", *map(str, paths))
-    assert f"before: m{told}" in " ".join(result.stdout.split())
 
 
 def test_small_rows_of_a_long_table_are_folded(tmp_path: Path) -> None:

@@ -61,7 +61,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-@pytest.mark.check
 @pytest.mark.parametrize(("width", "dark"), SCREENS)
 def test_a_page_stands_alone_and_fits(page: Page, whole: Path, width: int, dark: bool) -> None:
     page.events.clear()

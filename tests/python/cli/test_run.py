@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
-import re
 import signal
 import stat
 import subprocess
@@ -18,7 +18,7 @@ from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import cuda, doctor, executable, preload, softgpu
 from mgpu_rt._cli.errors import CommandError, NoDevice
 from tests.support.child import BUILD, CUSTUB, STUB, environment
-from tests.support.command import COMMAND, assert_sentence, command, invoke, python
+from tests.support.command import COMMAND, command, invoke, python
 from tests.support.compiled import LIB, RUNTIME, compile_c, stream_program
 from tests.support.patience import HANG, wait_until
 
@@ -38,23 +38,22 @@ def test_run_serves_the_program_and_passes_its_status_on(program: Path) -> None:
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
 
 
+def test_statistics_of_a_program_leave_no_other_file(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    path, temporary = tmp_path / "1,stats.json", {"TMPDIR": str(tmp_path / "tmp")}
+    done = command("run", "--stats", "--stats-json", path, "--", program, **temporary)
+    assert (done.returncode, done.stdout) == (3, "done\n")
+    assert "mgpu_rt: calls of the program\n" in done.stderr and "called none" not in done.stderr
+    assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 @pytest.mark.parametrize("option", ["--stats", "--stats-json", "--trace"])
 def test_a_program_without_a_call_is_named(option: str, tmp_path: Path) -> None:
     out = () if option == "--stats" else (str(tmp_path / "out"),)
     done = command("run", option, *out, "--", sys.executable, "-c", "raise SystemExit(7)")
-    assert (done.returncode, done.stdout) == (7, "")
-    assert done.stderr == (
-        f"mgpu-rt: unless a line above says why, '{sys.executable}' called none of the library's "
-        f"functions: `mgpu-rt inspect {sys.executable}` shows whether MLIR lowered it for a GPU\n"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_statistics_leave_no_file(program: Path, tmp_path: Path) -> None:
-    done = command("run", "--stats", "--", program, TMPDIR=str(tmp_path))
-    assert (done.returncode, done.stdout) == (3, "done\n")
-    assert "mgpu_rt: calls of the program\n" in done.stderr
-    assert "called none" not in done.stderr
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (7, "", 1)
+    assert "called none of the library's functions" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,33 +63,28 @@ def test_arguments_arrive_as_they_are() -> None:
     assert json.loads(result.stdout) == arguments
 
 
-def test_options_after_the_program_are_its_own() -> None:
-    result = command("run", sys.executable, "--version")
-    assert result.stdout.startswith("Python 3")
+#: For each case: the command's options, the caller's variables, and the variables of the program.
+ENVIRONMENTS: dict[str, tuple[tuple[object, ...], dict[str, str], dict[str, str | None]]] = {
+    "the default": ((), {}, {"MGPU_RT_EXCLUSIVE": None, "MGPU_RT_SYNC": None}),
+    "exclusive": (("--exclusive",), {}, {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": None}),
+    "lazy": (("--exclusive", "--lazy"), {}, {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"}),
+    "other preloads": (
+        (),
+        {"LD_PRELOAD": "libm.so.6 libdl.so.2"},
+        {"LD_PRELOAD": f"{LIB / RUNTIME}:libm.so.6:libdl.so.2"},
+    ),
+    "a run in a run": ((COMMAND, "run"), {}, {"LD_PRELOAD": str(LIB / RUNTIME)}),
+    "libraries": ((), {"LD_LIBRARY_PATH": "/a:/b"}, {"LD_LIBRARY_PATH": f"/a:/b:{LIB}"}),
+    "softgpu": (("--device", "softgpu"), {}, {"LD_LIBRARY_PATH": f"{BUILD / 'softgpu'}:{LIB}"}),
+}
 
 
-WORD = """[os.environ.get(f"MGPU_RT_{name}") for name in ("EXCLUSIVE", "SYNC")]"""
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ((), [None, None]),
-        (("--exclusive",), ["on", None]),
-        (("--exclusive", "--lazy"), ["on", "lazy"]),
-    ],
-)
-def test_the_users_word_is_put_into_the_environment(
-    options: tuple[str, ...], expected: list[str | None]
-) -> None:
-    done = command("run", *options, *python(WORD)[1:])
-    assert json.loads(done.stdout) == expected
-
-
-def test_lazy_takes_exclusive() -> None:
-    done = command("run", "--lazy", "--", "true")
-    assert done.returncode == 2
-    assert "--lazy needs --exclusive" in done.stderr
+@pytest.mark.parametrize("case", ENVIRONMENTS)
+def test_the_program_gets_its_environment(case: str) -> None:
+    options, given, wanted = ENVIRONMENTS[case]
+    done = command("run", *options, *python("dict(os.environ)")[1:], **given)
+    found = json.loads(done.stdout)
+    assert {name: found.get(name) for name in wanted} == wanted
 
 
 def test_the_program_replaces_the_command() -> None:
@@ -114,22 +108,6 @@ def test_signals_act_as_in_a_direct_run() -> None:
     assert command("run", "--", *words).stdout == direct.stdout
 
 
-def test_other_preloads_stay() -> None:
-    others = "libm.so.6 libdl.so.2"
-    result = command(*python("os.environ['LD_PRELOAD']"), LD_PRELOAD=others)
-    assert json.loads(result.stdout) == f"{LIB / RUNTIME}:libm.so.6:libdl.so.2"
-
-
-def test_a_run_inside_a_run_preloads_once() -> None:
-    result = command("run", COMMAND, *python("os.environ['LD_PRELOAD']"))
-    assert json.loads(result.stdout) == str(LIB / RUNTIME)
-
-
-def test_library_path_is_searched_last() -> None:
-    result = command(*python("os.environ['LD_LIBRARY_PATH']"), LD_LIBRARY_PATH="/a:/b")
-    assert json.loads(result.stdout) == f"/a:/b:{LIB}"
-
-
 def test_children_of_a_script_are_served(program: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\n"{program}"\n')
@@ -139,15 +117,6 @@ def test_children_of_a_script_are_served(program: Path, tmp_path: Path) -> None:
     assert json.loads(log.read_text())["counts"]["hipStreamCreate"] == 1
 
 
-def test_stats_prints_a_table(program: Path) -> None:
-    result = command("run", "--stats", "--", program)
-    assert result.returncode == 3
-    rows = {line.split()[-1]: line.split() for line in result.stderr.splitlines()}
-    for function in ("mgpuStreamCreate", "mgpuStreamDestroy", "hipStreamCreate"):
-        assert rows[function][3] == "1"
-    assert "% time     seconds  usecs/call     calls      function" in result.stderr
-
-
 def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_path: Path) -> None:
     """The command writes the file into the directory in which the user called the command, even if
     the program changes its working directory."""
@@ -155,27 +124,6 @@ def test_stats_json_is_written_where_the_command_was_called(program: Path, tmp_p
     subprocess.run([*words, program], cwd=tmp_path, env=environment(), timeout=HANG)
     (path,) = tmp_path.glob("stats-*.json")
     assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
-
-
-def test_table_and_json_are_written_together(program: Path, tmp_path: Path) -> None:
-    path = tmp_path / "1,stats.json"
-    result = command("run", "--stats", "--stats-json", path, "--", program)
-    assert "mgpu_rt: calls of the program" in result.stderr
-    assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
-
-
-def test_softgpu_is_put_into_the_environment() -> None:
-    words = list(python("os.environ['LD_LIBRARY_PATH'].split(':')"))
-    words[1:1] = ["--device", "softgpu"]
-    result = command(*words)
-    assert json.loads(result.stdout) == [str(BUILD / "softgpu"), str(LIB)]
-
-
-def test_a_program_runs_on_softgpu(program: Path) -> None:
-    """The program runs on AMD's own HIP, without a GPU."""
-    result = command("run", "--device", "softgpu", program, MGPU_RT_HIP="", MGPU_RT_VERBOSE="1")
-    assert result.returncode == 3
-    assert "libamdhip64.so.5, devices: 1;" in result.stderr
 
 
 @pytest.mark.parametrize("name", softgpu.TARGETS)
@@ -197,7 +145,6 @@ def test_a_program_runs_on_the_device_that_is_named(program: Path, tmp_path: Pat
     assert device["name"] == "softgpu gfx908 (emulated)"
 
 
-@pytest.mark.parametrize("command", ("run", "compare", "check", "replay", "doctor", "inspect"))
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -206,72 +153,13 @@ def test_a_program_runs_on_the_device_that_is_named(program: Path, tmp_path: Pat
         ("", "'' is none of auto, hip"),
     ],
 )
-def test_an_unknown_device_is_named(command: str, name: str, said: str) -> None:
-    result = invoke(command, "--device", name, "x")
-    assert result.exit_code == 2
-    assert said in result.stderr
+def test_an_unknown_device_is_named(name: str, said: str) -> None:
+    for each in ("run", "compare", "check", "replay", "doctor", "inspect"):
+        result = invoke(each, "--device", name, "x")
+        assert result.exit_code == 2 and said in result.stderr
 
 
 # ---- run: error messages ----
-
-
-def test_program_problems_have_a_shells_status(tmp_path: Path) -> None:
-    text = tmp_path / "text"
-    text.write_text("no program")
-    headless = tmp_path / "headless"
-    headless.write_text("exit 0\n")
-    orphan = tmp_path / "orphan"
-    orphan.write_text("#!/nowhere/interpreter\n")
-    for path in (headless, orphan):
-        path.chmod(0o755)
-    for name, status, words in [
-        ("no-such-program-there", 127, "was not found"),
-        ("./no-such-program.mlir", 127, "was not found"),
-        ("/dev/null", 126, "is not an executable file"),
-        (tmp_path, 126, "is not an executable file"),
-        (text, 126, "is not an executable file"),
-        (headless, 126, "cannot be executed: Exec format error"),
-        (orphan, 126, "cannot be executed: No such file or directory"),
-    ]:
-        result = command("run", "--", name)
-        assert result.returncode == status, name
-        assert result.stderr.startswith("mgpu-rt: ")
-        assert words in result.stderr
-        assert result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [("MGPU_RT_CACHES", "do you mean MGPU_RT_CACHE?"), ("MGPU_RT_FOO", "lists them all")],
-)
-def test_a_variable_that_is_no_option_is_named(program: Path, name: str, way: str) -> None:
-    """If an environment variable looks like an option but is not an option, the command prints a
-    message and runs the program."""
-    result = command("run", "--", program, **{name: "off"})
-    assert result.returncode == 3
-    assert result.stderr.startswith(f"mgpu-rt: {name} is set, but there is no such option: ")
-    assert result.stderr.endswith(f"{way}\n")
-
-
-def test_a_misspelt_option_is_named(program: Path) -> None:
-    """The command does not take a misspelt option as the program's name. All words after the
-    program's name are the program's arguments."""
-    result = command("run", "--trcae", "x", "--", program)
-    assert result.returncode == 2
-    assert re.search("No such option:? '?--trcae.* Did you mean '?--trace", result.stderr)
-    result = command("run", "sh", "-c", 'echo "$@"', "sh", "--trcae", "--device", "x")
-    assert result.stdout == "--trcae --device x\n"
-
-
-def test_unwritable_results_fail_before_the_run(tmp_path: Path) -> None:
-    """A long run must not fail at its end because a file cannot be written."""
-    flag = tmp_path / "ran"
-    for option in ("--stats-json", "--trace"):
-        place = tmp_path / "none" / "x.json"
-        result = command("run", option, place, "--", "touch", flag)
-        assert_sentence(result.returncode, result.stderr, "No such file or directory")
-        command("run", option, tmp_path / "%p.json", "--", "true")
-    assert not flag.exists()
 
 
 def test_a_static_program_runs_with_a_warning(tmp_path: Path) -> None:
@@ -280,14 +168,6 @@ def test_a_static_program_runs_with_a_warning(tmp_path: Path) -> None:
         result = command("run", *options, "--", static)
         assert result.returncode == 5
         assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
-    result = command("run", "--record", tmp_path / "out", "--", static)
-    assert_sentence(result.returncode, result.stderr, "it is statically")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_static_pie_is_static(tmp_path: Path) -> None:
-    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static-pie", "-fPIE")
-    assert "statically linked" in (executable.obstacle(str(static)) or "")
 
 
 def test_preload_obstacles_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,6 +181,9 @@ def test_preload_obstacles_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     small = tmp_path / "small"
     small.write_bytes(b"\x7fELF\x01" + bytes(60))
     assert "32-bit" in (executable.obstacle(str(small)) or "")
+    flags = ("-static-pie", "-fPIE")
+    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", *flags)
+    assert "statically linked" in (executable.obstacle(str(static)) or "")
 
 
 def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:
@@ -313,33 +196,13 @@ def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
-def test_a_missing_cuhip_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(preload.cuda, "BUILD", tmp_path)
-    result = invoke("run", "--device", "cuda", "true")
-    assert result.exit_code == 2
-    assert (
-        f"no NVIDIA GPUs: {tmp_path}/cuhip/libamdhip64.so is missing: run `make`" in result.stderr
-    )
-    cuhip = tmp_path / "cuhip" / "libamdhip64.so"
-    cuhip.parent.mkdir()
-    cuhip.touch()
-    assert preload.environment("cuda", {"MGPU_RT_HIP": "/other"})["MGPU_RT_HIP"] == str(cuhip)
-
-
 @pytest.mark.parametrize("name", ("libmlir_cuda_runtime.so", "libmlir_cuda_runtime.so.22.1"))
 def test_a_program_runs_on_cuda(name: str, tmp_path: Path) -> None:
     """The program was linked with LLVM's own library for CUDA, which this machine lacks."""
     program = stream_program(tmp_path, name)
-    result = command("run", "--device", "cuda", program, MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
+    env = {"MGPU_RT_CUDA": str(CUSTUB), "MGPU_RT_HIP": "/other"}
+    result = command("run", "--device", "cuda", program, **env)
     assert (result.returncode, result.stdout, result.stderr) == (3, "done\n", "")
-
-
-def test_a_program_runs_on_without_nvidias_driver(tmp_path: Path) -> None:
-    program = stream_program(tmp_path, "libmlir_cuda_runtime.so")
-    result = command("run", "--device", "cuda", program, MGPU_RT_CUDA="/nowhere/libcuda.so.1")
-    assert result.stdout == "done\n"
-    assert "cuhip: MGPU_RT_CUDA=/nowhere/libcuda.so.1 cannot be used: " in result.stderr
-    assert "failed with 'hipErrorInsufficientDriver'" in result.stderr
 
 
 def test_nvidias_driver_is_found_or_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -370,39 +233,6 @@ def test_a_machine_that_starts_no_process_is_named(
     assert "libamdhip64" not in said  # installing a package would not help
 
 
-def test_doctor_blames_no_python_for_a_program_that_failed() -> None:
-    """The library searches for Python while the program runs, so a slow program may still be
-    running when the search ends."""
-    result = command("doctor", "--device", "hip", HIPSTUB_DEVICES="0")
-    (line,) = (line for line in result.stdout.splitlines() if " Python " in line)
-    assert "not looked for: the program had failed before" in line or "would manage" in line
-
-
-def test_a_missing_softgpu_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(preload.softgpu, "BUILD", tmp_path)
-    result = invoke("run", "--device", "softgpu", "true")
-    assert result.exit_code == 2
-    assert "no software GPU" in result.stderr
-    assert "`make`" in result.stderr
-
-
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_layout, "PREFIX", tmp_path / "build")
-    monkeypatch.setattr(_layout, "CHECKOUT", tmp_path)
-    for words in (["run", "--device", "hip", "true"], ["config", "--path"]):
-        result = invoke(*words)
-        assert result.exit_code == 2
-        assert f"was not built: run `make` in {tmp_path}" in result.stderr
-    assert invoke("doctor", "--device", "hip").exit_code == 1
-
-
-def test_a_path_with_a_colon_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preload, "library_path", lambda: f"/with:colon/{RUNTIME}")
-    result = invoke("run", "--device", "hip", "true")
-    assert result.exit_code == 2
-    assert "LD_PRELOAD cannot contain" in result.stderr
-
-
 def test_a_library_in_a_path_with_a_space_is_preloaded(
     monkeypatch: pytest.MonkeyPatch, program: Path, tmp_path: Path
 ) -> None:
@@ -417,6 +247,27 @@ def test_a_library_in_a_path_with_a_space_is_preloaded(
     assert env["LD_LIBRARY_PATH"] == f"{folder}:/a"
     result = subprocess.run([program], env=env, capture_output=True, text=True, timeout=HANG)
     assert (result.returncode, result.stderr) == (3, "")
+
+
+def test_a_part_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for module, device, said in (
+        (preload.cuda, "cuda", f"no NVIDIA GPUs: {tmp_path}/cuhip/libamdhip64.so is missing"),
+        (preload.softgpu, "softgpu", "no software GPU"),
+    ):
+        monkeypatch.setattr(module, "BUILD", tmp_path)
+        result = invoke("run", "--device", device, "true")
+        assert result.exit_code == 2
+        assert said in result.stderr and "`make`" in result.stderr
+    monkeypatch.setattr(_layout, "PREFIX", tmp_path / "build")
+    monkeypatch.setattr(_layout, "CHECKOUT", tmp_path)
+    for words in (["run", "--device", "hip", "true"], ["config", "--path"]):
+        result = invoke(*words)
+        assert result.exit_code == 2
+        assert f"was not built: run `make` in {tmp_path}" in result.stderr
+    assert invoke("doctor", "--device", "hip").exit_code == 1
+    monkeypatch.setattr(preload, "library_path", lambda: f"/with:colon/{RUNTIME}")
+    result = invoke("run", "--device", "hip", "true")
+    assert result.exit_code == 2 and "LD_PRELOAD cannot contain" in result.stderr
 
 
 @pytest.fixture
@@ -464,41 +315,29 @@ def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("device", ["auto", "hip"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run",),
-        ("compare", "--"),
-        ("compare", "--report", "-", "--"),
-        ("run", "--record", "folder"),
-    ],
-)
+@pytest.mark.parametrize("words", ["run", "compare --", "compare --report - --", "run --record f"])
 def test_a_hip_that_is_not_there_is_refused_before_the_program_runs(
-    device: str, words: tuple[str, ...], tmp_path: Path
+    device: str, words: str, tmp_path: Path
 ) -> None:
     ran = tmp_path / "ran"
-    at = words.index("--") if "--" in words else len(words)
-    command_line = (*words[:at], "--device", device, *words[at:], "touch", str(ran))
-    result = invoke(*command_line, MGPU_RT_HIP="/nowhere/libamdhip64.so")
+    command, *options = words.split()
+    words = (command, "--device", device, *options, "touch", str(ran))
+    result = invoke(*words, MGPU_RT_HIP="/nowhere/libamdhip64.so")
     assert result.exit_code == 2
     assert "MGPU_RT_HIP=/nowhere/libamdhip64.so: there is no such file" in result.stderr
     assert not ran.exists()
 
 
-@pytest.mark.parametrize("device", ["hip", "softgpu"])
-def test_a_hip_that_is_no_library_is_refused(device: str, tmp_path: Path) -> None:
-    """A path that names ROCm's folder or a text file does not name a library. Before mgpu-rt
-    checked the path, a program once exited with status 0 although 47 calls had failed."""
+def test_a_hip_that_is_no_library_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The dynamic loader may find a HIP by its bare name even if `mgpu-rt` finds none."""
     text = tmp_path / "text"
     text.write_text("INPUT(libamdhip64.so.6)")
-    for path in (tmp_path, text):
+    for device, path in itertools.product(("hip", "softgpu"), (tmp_path, text)):
         result = invoke("run", "--device", device, "true", MGPU_RT_HIP=str(path))
         assert result.exit_code == 2
-        assert f"MGPU_RT_HIP={path} is no library: name the file, as /opt/rocm" in result.stderr
-
-
-def test_device_hip_without_a_hip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dynamic loader may find a HIP by its bare name even if `mgpu-rt` finds none."""
+        assert f"MGPU_RT_HIP={path} is no library: name the file" in result.stderr
     monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2

@@ -13,12 +13,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support import recordings
-from tests.support.child import ROOT, environment, library
-from tests.support.command import COMMAND, command
+from tests.support.child import environment, library
+from tests.support.command import COMMAND
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG, run_process, wait_until
 
@@ -78,17 +79,18 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
 
 
+def run_in(folder: Path, *words: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a command line in a folder, over the stub of HIP."""
+    env = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast", **more.pop("env", {}))
+    return run_process(list(map(str, words)), env, cwd=folder, **more)
+
+
+STATS = ("run", "--device", "hip", "--stats-json", "s.json")
+
+
 def run(program: Path, folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    options = ("--device", "hip", "--stats-json", "s.json", "--trace", "t.json")
-    plain = environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast", **env)
-    return subprocess.run(
-        [COMMAND, "run", *options, "--", program, *words],
-        cwd=folder,
-        env=plain,
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    options = (COMMAND, *STATS, "--trace", "t.json", "--")
+    return run_in(folder, *options, program, *words, env=env)
 
 
 @contextlib.contextmanager
@@ -97,7 +99,7 @@ def start(program: Path, folder: Path, how: str) -> Iterator[subprocess.Popen[st
     no process of a group without a parent, and the tests may be in such a group. A test that fails
     ends the group."""
     with subprocess.Popen(
-        [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, how],
+        [COMMAND, *STATS, "--", program, how],
         cwd=folder,
         env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
         stdin=subprocess.PIPE,
@@ -190,19 +192,6 @@ def test_the_command_goes_on_while_only_the_program_is_stopped(
     assert running.returncode == -signal.SIGIO
 
 
-STEPS = ROOT / "examples" / "steps.mlir"
-
-
-def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    command = f"rmdir ../gone; exec {COMMAND} run --stats --device softgpu {STEPS}"
-    done = run_process(["sh", "-c", command], environment(), cwd=gone)
-    assert done.returncode == 2
-    assert "mgpu-rt: No such file or directory" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 #: Starts mgpu-rt where tempfile finds no folder that can be written.
 NO_FOLDER = """
 import tempfile
@@ -226,14 +215,8 @@ def test_a_missing_folder_for_temporary_files_is_named(
     words: tuple[str, ...], status: int, program: Path, tmp_path: Path
 ) -> None:
     """--stats needs the folder only if a signal ends the program, so the program runs."""
-    done = subprocess.run(
-        [sys.executable, "-c", NO_FOLDER, *words, "--device", "hip", "--", program, "", "7"],
-        cwd=tmp_path,
-        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    started = (sys.executable, "-c", NO_FOLDER, *words, "--device", "hip", "--")
+    done = run_in(tmp_path, *started, program, "", "7")
     assert done.returncode == status, done.stderr
     named = "mgpu-rt: No usable temporary directory found in [...]"
     assert done.stderr.startswith(named) == ("s.json" not in words)
@@ -293,25 +276,16 @@ def test_a_child_that_still_runs_has_its_calls_so_far(program: Path, tmp_path: P
 
 
 def test_an_output_may_be_a_pipe(program: Path, tmp_path: Path) -> None:
-    done = command(
-        *("run", "--device", "hip", "--stats-json", "/dev/stdout", "--", program),
-        **environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
-    )
+    words = ("run", "--device", "hip", "--stats-json", "/dev/stdout", "--", program)
+    done = run_in(tmp_path, COMMAND, *words)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["abi"]["mgpuStreamCreate"]["calls"] == 1
 
 
 def test_a_recording_that_cannot_be_made_is_explained(program: Path, tmp_path: Path) -> None:
     """A limit on the size of files stops the recording. The program keeps its status."""
-    done = subprocess.run(
-        [COMMAND, "run", "--device", "hip", "--stats-json", "s.json", "--", program, "", "7"],
-        cwd=tmp_path,
-        env=environment(MGPU_RT_MANAGER="off"),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
+    done = run_in(tmp_path, COMMAND, *STATS, "--", program, "", "7", **limit)
     assert done.returncode == 7
     why, nothing = done.stderr.splitlines()
     assert why.endswith(": File too large")
@@ -327,16 +301,8 @@ import ctypes, signal
 ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
 raise SystemExit(7 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 1)
 """
-    words = ("run", "--device", "hip", "--stats-json", "s.json", "--", sys.executable, "-c", code)
-    done = subprocess.run(
-        [COMMAND, *words],
-        cwd=tmp_path,
-        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
-        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-    )
+    ignored = {"preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+    done = run_in(tmp_path, COMMAND, *STATS, "--", sys.executable, "-c", code, **ignored)
     assert (done.returncode, done.stderr) == (7, "")
     assert names(tmp_path) == ["s.json"]
 
@@ -357,26 +323,6 @@ raise SystemExit(len(seen))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.check
-def test_a_folder_may_have_any_name(program: Path, tmp_path: Path) -> None:
-    """%p in the name of the folder is no process id."""
-    folder = tmp_path / "100%p"
-    folder.mkdir()
-    done = run(program, folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert names(folder) == ["s.json", "t.json"]
-
-
-def test_a_missing_interpreter_has_a_shells_status(tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text("#!/nowhere/interpreter\n")
-    script.chmod(0o755)
-    done = run(script, tmp_path)
-    assert done.returncode == 126
-    assert "cannot be executed: No such file or directory" in done.stderr
-    assert names(tmp_path) == ["script"]
-
-
 def test_a_job_of_the_shell_reads_the_terminal_and_gets_ctrl_c_once(
     program: Path, tmp_path: Path
 ) -> None:
@@ -385,8 +331,7 @@ def test_a_job_of_the_shell_reads_the_terminal_and_gets_ctrl_c_once(
 import os, pty, signal, sys
 pid, terminal = pty.fork()
 if not pid:
-    os.execv({str(COMMAND)!r}, ["mgpu-rt", "run", "--device", "hip", "--stats-json", "s.json",
-        "--", sys.executable, "-c", '''
+    os.execv({str(COMMAND)!r}, ["mgpu-rt", *{STATS}, "--", sys.executable, "-c", '''
 import ctypes, signal, sys, time
 ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
 seen = []
@@ -407,11 +352,6 @@ except OSError: pass
 os.waitpid(pid, 0)
 sys.exit(b"seen 1" not in out)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment(MGPU_RT_MANAGER="off", HIPSTUB_MODE="fast"),
-        timeout=HANG,
-    )
+    done = run_in(tmp_path, sys.executable, "-c", code)
     assert done.returncode == 0
     assert names(tmp_path) == ["s.json"]

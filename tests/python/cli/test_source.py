@@ -60,16 +60,15 @@ def test_a_program_in_mlir_is_run() -> None:
 @pytest.mark.check
 @pytest.mark.parametrize("llvm", [22, 19])
 @pytest.mark.parametrize(
-    ("example", "entry", "last"),
+    ("program", "entry", "last"),
     [
-        ("matmul", "main", " [960,   960,"),
-        ("linalg", "main", " [18,   18,   18,   18]]"),
-        ("pipeline", "halves", "5376"),
-        ("reduction", "sum", "32640"),
+        (EXAMPLES / "matmul.mlir", "main", " [960,   960,"),
+        (EXAMPLES / "linalg.mlir", "main", " [18,   18,   18,   18]]"),
+        (EXAMPLES / "pipeline.mlir", "halves", "5376"),
+        (EXAMPLES / "reduction.mlir", "sum", "32640"),
     ],
 )
-def test_examples_run_and_are_right(example: str, entry: str, last: str, llvm: int) -> None:
-    program = EXAMPLES / f"{example}.mlir"
+def test_examples_run_and_are_right(program: Path, entry: str, last: str, llvm: int) -> None:
     done = command("run", *SOFT, "--llvm", llvm, "--entry", entry, program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith(last)
@@ -79,18 +78,10 @@ def test_examples_run_and_are_right(example: str, entry: str, last: str, llvm: i
 
 
 @pytest.mark.check
-def test_tasks_on_threads_run(tmp_path: Path) -> None:
+def test_tasks_on_threads_run() -> None:
     """MLIR's async dialect: LLVM's opt splits its coroutines."""
-    program = ROOT / "tests" / "python" / "cli" / "check" / "awaited.mlir"
-    done = command("run", *SOFT, program)
+    done = command("run", *SOFT, Path(__file__).parent / "check" / "awaited.mlir")
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.check
-def test_check_names_lines_of_the_program() -> None:
-    done = command("check", EXAMPLES / "race.mlir")
-    assert done.returncode == 1
-    assert f"at {EXAMPLES / 'race.mlir'}:13," in done.stderr
 
 
 @pytest.mark.check
@@ -173,26 +164,3 @@ def test_a_cache_from_which_nothing_runs_is_named(
     (tmp_path / "returns.mlir").write_text(RETURNS.format(argument="a"))
     done = invoke("run", *SOFT, str(tmp_path / "returns.mlir"))
     assert_sentence(done.exit_code, done.stderr, "is mounted with noexec: set XDG_CACHE_HOME to a")
-
-
-@pytest.mark.parametrize("words", [("--llvm", "22"), ("--chip", "gfx90a"), ("--entry", "main")])
-def test_options_of_lowering_need_a_program_in_mlir(words: tuple[str, ...]) -> None:
-    done = invoke("run", *SOFT, *words, "/bin/true")
-    assert_sentence(done.exit_code, done.stderr, "'/bin/true' is not a .mlir file")
-
-
-def test_a_program_that_is_refused_is_explained_once(tmp_path: Path) -> None:
-    program = tmp_path / "empty.mlir"
-    program.write_text("")
-    done = invoke("run", *SOFT, str(program))
-    assert_sentence(done.exit_code, done.stderr, "is empty: name a program in MLIR")
-    program.write_bytes(b"ML\xefR")
-    done = invoke("run", *SOFT, str(program))
-    assert_sentence(done.exit_code, done.stderr, "is not text in UTF-8: mlir-opt turns")
-    program.write_bytes(b"\n// gr\xf6\xdfer\n")
-    done = invoke("run", *SOFT, str(program))
-    assert_sentence(done.exit_code, done.stderr, "is not text in UTF-8: see line 2")
-    program.write_text("gpu.memset %s, %v : memref<4xf32, strided<[4]>>, f32")
-    done = invoke("run", *SOFT, str(program))
-    assert_sentence(done.exit_code, done.stderr, "line 1: gpu.memset of a memref with strides")
-    assert "; --llvm" not in done.stderr

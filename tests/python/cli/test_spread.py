@@ -46,8 +46,3 @@ def test_totals_that_do_not_compare_have_no_ratio(tmp_path: Path, changes: dict)
     assert totals and all(line[-1] == "–" for line in totals)
     page = invoke("compare", "--report", "-", *map(str, paths)).stdout
     assert "times as fast" not in page and "times do not compare" in page.replace("totals", "times")
-
-
-def test_repeat_needs_one_program(tmp_path: Path) -> None:
-    for words in (("a", "b"), ("--exclusive", "--", "a")):
-        assert invoke("compare", "--repeat", "3", *words).exit_code == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -13,17 +12,15 @@ from mgpu_rt._cli.stats import runs as runs_of
 from mgpu_rt._cli.stats.runs import Run
 from mgpu_rt._cli.stats.statistics import (
     Cache,
-    Counter,
     Device,
     Failure,
     Statistics,
     added,
 )
-from mgpu_rt._cli.stats.tables import Side, calls
 from tests.python.cli.test_report import hostile
 from tests.support import known, recorded
 from tests.support.child import STUB, library
-from tests.support.command import assert_sentence, command, invoke
+from tests.support.command import command, invoke
 from tests.support.compiled import compile_c
 from tests.support.programs import STOCK, build
 
@@ -88,9 +85,11 @@ def test_stats_and_compare_name_the_first_call_of_other_code(
 
 
 def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
+    """A cache that was not in use shows no number; with stock's behaviour no cache is in use."""
     rows = {line.split()[0]: line.split()[1:] for line in tail(files[1])[:CACHES]}
     assert rows["modules"] == [str(LAUNCHES - 1), "1", "95.0", "%", "0"]
     assert rows["registrations"] == ["–"] * 4
+    assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0])[:CACHES])
 
 
 def tail(path: Path) -> list[str]:
@@ -103,18 +102,6 @@ def tail(path: Path) -> list[str]:
 CACHES = 5
 
 
-def test_stats_shows_memory(tmp_path: Path) -> None:
-    run(build("churn", 22, 5, STOCK), tmp_path / "stats.json")
-    heads, row = tail(tmp_path / "stats.json")[CACHES + 1 : CACHES + 3]
-    assert heads.startswith("device memory ") and heads.endswith("  blocks  cached blocks")
-    assert re.search(r"^0 .* kB .*  0 +\d+$", row)
-
-
-def test_values_that_were_not_counted_are_never_0(files: tuple[Path, Path]) -> None:
-    """With stock's behaviour the library uses no cache, so the rows show no numbers."""
-    assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0])[:CACHES])
-
-
 def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     path = tmp_path / "stats.json"
     run(build("churn", 22, 5, STOCK), path)
@@ -123,7 +110,7 @@ def test_stats_shows_kernels_copies_and_images(tmp_path: Path) -> None:
     (module,) = stats["modules"]
     assert (module["kernels"], module["why"]) == (["increment"], None)
     lines = command("stats", path).stdout.splitlines()
-    assert "ended by exit" in lines[0]
+    assert "ended by exit" in lines[0] and "Device memory" in lines
     rows = {cells[0]: cells[1:] for cells in (re.split(r"\s{2,}", line) for line in lines)}
     assert rows["increment"][0] == "5"
     copies = stats["copies"]
@@ -168,11 +155,6 @@ def _calls(stats: dict, layer: str) -> dict[str, int]:
     return {name: counter["calls"] for name, counter in stats[layer].items()}
 
 
-def test_stats_json_is_the_file(files: tuple[Path, Path]) -> None:
-    shown = command("stats", "--json", files[1])
-    assert json.loads(shown.stdout) == json.loads(files[1].read_text())
-
-
 # ---- compare ----
 
 
@@ -185,37 +167,8 @@ def test_compare_shows_two_files_side_by_side(files: tuple[Path, Path]) -> None:
     assert rows["mgpuLaunchKernel"][:2] == [str(LAUNCHES)] * 2
     assert rows["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
     assert rows["test_func"][:2] == [str(LAUNCHES)] * 2
-    assert rows["hipStreamQuery"] == ["–", str(LAUNCHES - 1), "–", rows["hipStreamQuery"][3], "–"]
+    assert rows["hipStreamQuery"][:3] == ["–", str(LAUNCHES - 1), "–"]
     assert rows["modules"] == ["–", "–", "–", str(LAUNCHES - 1), "1", "95.0", "%"]
-    assert all(len(line) <= 80 for line in lines[2:])
-
-
-def test_hips_start_is_a_row_of_its_own_and_in_no_ratio(tmp_path: Path) -> None:
-    """HIP's start takes longer than all calls together, and the two sides need different times for
-    HIP's start."""
-    runs = [recorded.stock(start={"ns": 299_000_000}), recorded.statistics(start={"ns": 0})]
-    paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
-    for path, run in zip(paths, runs, strict=True):
-        path.write_text(json.dumps(run))
-    said = invoke("compare", *map(str, paths)).stdout.splitlines()
-    assert [line.split()[2:] for line in said if line.startswith("HIP's start")] == [
-        ["299.000", "0.000"]
-    ]
-    total = next(line.split() for line in said if line.startswith("total"))
-    assert total[1:] == ["500", "500", "5.000", "0.050", "100"]
-
-
-def test_runs_of_one_device_in_two_minutes_are_on_one_line(tmp_path: Path) -> None:
-    device = {"name": "MI300X", "hip": "7.2.4"}
-    paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
-    for path, minutes in zip(paths, (0, 1), strict=True):
-        process = recorded.process()
-        process["date"] += 60 * minutes
-        path.write_text(json.dumps(recorded.statistics(device=device, process=process)))
-    said = invoke("compare", *map(str, paths)).stdout.splitlines()
-    assert [line for line in said if line.startswith("on:")] == [
-        "on:     MI300X, HIP 7.2.4, 2027-01-15 08:01 UTC"
-    ]
 
 
 def cells(text: str) -> dict[str, list[str]]:
@@ -235,18 +188,8 @@ def test_compare_runs_a_program_twice(forum: Path) -> None:
     """If the user has set variables for the library's caches and output files, the comparison
     ignores these variables. The program's output goes to stderr."""
     hostile = {"MGPU_RT_CACHE": "off", "MGPU_RT_TRACE": "/nowhere/trace"}
-    words = (
-        "compare",
-        "--device",
-        "softgpu",
-        "--repeat",
-        "2",
-        "--",
-        "sh",
-        "-c",
-        f"echo x; {forum}",
-    )
-    result = command(*words, **ON_SOFTGPU, **hostile)
+    words = ("compare", "--device", "softgpu", "--repeat", "2", "--", "sh", "-c")
+    result = command(*words, f"echo x; {forum}", **ON_SOFTGPU, **hostile)
     assert (result.returncode, result.stderr) == (0, "x\n" * 4)
     assert cells(result.stdout)["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
     assert "2 runs a side, from the first call to the end: before " in result.stdout
@@ -300,11 +243,6 @@ def four(device: Device | None = None) -> list[Run]:
     return [Run(Statistics({}, {}, {}, device=device)) for _ in range(4)]
 
 
-def test_the_emulated_device_gives_no_advice_about_time() -> None:
-    note = word(*four(Device("softgpu gfx90a (emulated)", "5.2", "")))
-    assert "EMULATED: no GPU was timed, so no time here is for or against an option." in note
-
-
 def test_addresses_of_memrefs_make_no_other_output() -> None:
     """LLVM's printMemref functions print an address, which differs in each run."""
     outputs = [f"base@ = 0x55e6fbb9d0a0 rank = 1\n[{value}]" for value in (1, 1, 1, 2)]
@@ -320,43 +258,7 @@ def test_a_word_with_which_calls_failed_is_named() -> None:
     assert "1 call of mgpuMemAlloc failed with hipErrorOutOfMemory" in said
 
 
-def test_compare_wants_two_files_or_a_program() -> None:
-    for words in ((), ("a",), ("a", "b", "c"), ("--",), ("a", "--", "true")):
-        result = invoke("compare", *words)
-        assert result.exit_code == 2
-        assert "name two statistics files, or a program after --" in result.stderr
-
-
 # ---- error messages ----
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "is empty"),
-        (b'{"abi": {"mgpuModuleLo', "was not written by the library, or is truncated"),
-        (b"module {}", "was not written by the library, or is truncated: `mgpu-rt run"),
-        (b"\xff\xfe", "was not written by the library, or is truncated"),
-        (b"[" * 100_000, "was not written by the library, or is truncated"),
-        (b"[1, 2]", "is JSON, but no statistics"),
-        (b'{"abi": {}, "hip": {}}', "is JSON, but no statistics"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "memory": {"0": {}}}', "is JSON, but no statistics"),
-        (
-            b'{"abi": {}, "hip": {}, "cache": {}, "kernels": {"k": {"calls": 1}}}',
-            "is JSON, but no statistics",
-        ),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "copies": []}', "is JSON, but no statistics"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "modules": [{}]}', "is JSON, but no statistics"),
-        (b'{"abi": {}, "hip": {}, "cache": {}, "process": {}}', "is JSON, but no statistics"),
-        (b"mgpu_rt record\n\0", "the recording is damaged or truncated"),
-        (b'{"traceEvents": []}', "is JSON, but no statistics"),
-    ],
-)
-def test_bad_files_are_named(content: bytes, words: str, tmp_path: Path) -> None:
-    path = tmp_path / "stats.json"
-    path.write_bytes(content)
-    for result in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
-        assert_sentence(result.exit_code, result.stderr, words)
 
 
 @pytest.mark.parametrize("command", ("stats", "compare", "compare after"))
@@ -376,58 +278,6 @@ def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
         assert len(line) < 1000
 
 
-def test_unreadable_files_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = invoke("stats", str(tmp_path / "none.json"))
-    assert_sentence(
-        missing.exit_code, missing.stderr, "No such file or directory; `mgpu-rt run --stats-json"
-    )
-    folder = invoke("stats", str(tmp_path))
-    assert_sentence(folder.exit_code, folder.stderr, "Is a directory")
-
-    def refuse(*_: object, **__: object) -> str:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("builtins.open", refuse)
-    closed = invoke("stats", str(tmp_path / "closed.json"))
-    assert_sentence(closed.exit_code, closed.stderr, "cannot be read: Permission denied")
-
-
 def test_caches_of_processes_are_added_up() -> None:
     run = Statistics({}, {}, {"modules": Cache(3, 2, 1)})
     assert added([run, run]).caches == {"modules": Cache(6, 4, 2)}
-
-
-def test_the_longest_function_comes_first() -> None:
-    before = Statistics({"a": Counter(1, 10), "b": Counter(1, 30)}, {}, {})
-    after = Statistics({"c": Counter(1, 20)}, {}, {})
-    (table,) = calls([Side("before", before, ""), Side("after", after, "")])
-    assert [row[0] for row in table.rows] == ["b", "c", "a"]
-
-
-def test_programs_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
-    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", "-static")
-    plain = compile_c(tmp_path / "plain", "int main(void) { return 0; }")
-    dead = compile_c(tmp_path / "dead", "#include <stdlib.h>\nint main(void) { abort(); }")
-    for program, words in [
-        (tmp_path / "none", "was not found"),
-        (tmp_path, "is not an executable file"),
-        (static, "it is statically linked: link it dynamically"),
-        (plain, "called none of the library's functions"),
-        (
-            dead,
-            f"was ended by signal 6 (SIGABRT), so there is nothing to compare: see why with "
-            f"MGPU_RT_CACHE=off mgpu-rt run --device hip -- {dead}",
-        ),
-    ]:
-        result = command("compare", "--", program)
-        assert_sentence(result.returncode, result.stderr, words)
-
-
-def test_a_set_uid_program_cannot_be_compared(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = compile_c(tmp_path / "program", "int main(void) { return 0; }")
-    program.chmod(0o4755)
-    monkeypatch.setattr(os, "getuid", lambda: program.stat().st_uid + 1)
-    result = invoke("compare", "--", str(program))
-    assert_sentence(result.exit_code, result.stderr, "it is setuid, setgid or has capabilities")

@@ -7,8 +7,10 @@ wait sees the values from before the work, and no result depends on the time."""
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy
@@ -144,78 +146,55 @@ def replay_of_a_function(bench: Bench, array: Any, stream: int) -> None:
     bench.graphs.append(graph)
 
 
-CHANGES = (
-    launch,
-    launch_in_use_stream,
-    launch_on_a_view,
-    launch_on_a_result,
-    call,
-    replay,
-    replay_of_a_function,
-)
+CHANGES = (launch, launch_in_use_stream, launch_on_a_view, launch_on_a_result)
+CHANGES += (call, replay, replay_of_a_function)
 
 # ---- uses that read: each returns the first element that it sees ----
 
-
-def to_host(bench: Bench, array: Any) -> float:
-    return array.to_host()[0]
-
-
-def to_host_on_a_stream(bench: Bench, array: Any) -> float:
-    with mgpu_rt.use_stream(bench.other):
-        return array.to_host()[0]
+#: These uses also run within `use_stream` on another stream.
+READS: dict[str, Callable[[Bench, Any], float]] = {
+    "to_host": lambda bench, array: array.to_host()[0],
+    "to_host of a result": lambda bench, array: bench.functions.itself(array).to_host()[0],
+    "to_device": lambda bench, array: mgpu_rt.to_device(array).to_host()[0],
+}
 
 
-def to_host_of_a_result(bench: Bench, array: Any) -> float:
-    return bench.functions.itself(array).to_host()[0]
+def reads(use: Callable[[Bench, Any], float]) -> Callable[[Bench, Any], float]:
+    READS[use.__name__] = use
+    return use
 
 
-def to_device(bench: Bench, array: Any) -> float:
-    return mgpu_rt.to_device(array).to_host()[0]
-
-
-def source_of_copy_from(bench: Bench, array: Any) -> float:
+@reads
+def copy_of_a_view(bench: Bench, array: Any) -> float:
     target = mgpu_rt.empty(COUNT)
-    target.copy_from(array)
-    return target.to_host()[0]
-
-
-def source_of_copy_from_on_a_stream(bench: Bench, array: Any) -> float:
-    target = mgpu_rt.empty(COUNT)
-    with mgpu_rt.use_stream(bench.other):
-        target.copy_from(View(array))
+    target.copy_from(View(array))
     return bench.read(address_of(target), bench.other)
 
 
+@reads
 def a_launch(bench: Bench, array: Any) -> float:
     target = mgpu_rt.empty(COUNT)
-    bench.layer(array, target)
+    bench.layer(In(array), target)
     return bench.read(address_of(target), bench.other) - 1
 
 
-def a_launch_on_a_stream(bench: Bench, array: Any) -> float:
-    target = mgpu_rt.empty(COUNT)
-    bench.layer(In(array), target, stream=bench.other)
-    return bench.read(address_of(target), bench.other) - 1
-
-
+@reads
 def a_function(bench: Bench, array: Any) -> float:
     target = mgpu_rt.empty(COUNT)
     bench.functions.layer(array, target)
     return bench.read(address_of(target), bench.other) - 1
 
 
-def a_function_on_a_stream(bench: Bench, array: Any) -> float:
-    with mgpu_rt.use_stream(bench.other):
-        return bench.functions.copied(array).to_host()[0] - 1
-
-
-def result_of_a_function_elsewhere(bench: Bench, array: Any) -> float:
+@reads
+def a_result_elsewhere(bench: Bench, array: Any) -> float:
+    """The function does not wait for its kernel."""
     with mgpu_rt.use_stream(bench.other):
         result = bench.functions.copied(array)
-    return result.to_host()[0] - 1
+    with mgpu_rt.use_stream(None):
+        return result.to_host()[0] - 1
 
 
+@reads
 def a_graph(bench: Bench, array: Any) -> float:
     target = mgpu_rt.empty(COUNT)
     with mgpu_rt.graph() as graph:
@@ -224,6 +203,7 @@ def a_graph(bench: Bench, array: Any) -> float:
     return target.to_host()[0] - 1
 
 
+@reads
 def dlpack(bench: Bench, array: Any) -> float:
     capsule = array.__dlpack__(stream=bench.other)
     seen = bench.read(address_of(array), bench.other)
@@ -231,6 +211,7 @@ def dlpack(bench: Bench, array: Any) -> float:
     return seen
 
 
+@reads
 def dlpack_on_the_null_stream(bench: Bench, array: Any) -> float:
     capsule = array.__dlpack__()
     seen = bench.read(address_of(array), 0)
@@ -238,76 +219,34 @@ def dlpack_on_the_null_stream(bench: Bench, array: Any) -> float:
     return seen
 
 
+@reads
 def interface(bench: Bench, array: Any) -> float:
     described = array.__cuda_array_interface__
-    assert described["stream"] is None
+    assert described["stream"] in (None, bench.other)
     return bench.read(described["data"][0], bench.other)
 
 
-def interface_in_use_stream(bench: Bench, array: Any) -> float:
-    with mgpu_rt.use_stream(bench.other):
-        described = array.__cuda_array_interface__
-        assert described["stream"] in (None, bench.other)
-        return bench.read(described["data"][0], bench.other)
-
-
-READS = (
-    to_host,
-    to_host_on_a_stream,
-    to_host_of_a_result,
-    to_device,
-    source_of_copy_from,
-    source_of_copy_from_on_a_stream,
-    a_launch,
-    a_launch_on_a_stream,
-    a_function,
-    a_function_on_a_stream,
-    result_of_a_function_elsewhere,
-    a_graph,
-    dlpack,
-    dlpack_on_the_null_stream,
-    interface,
-    interface_in_use_stream,
-)
-
 # ---- uses that write WRITTEN to the array ----
 
+WRITES: dict[str, Callable[[Bench, Any], None]] = {
+    "copy_from": lambda bench, array: array.copy_from(bench.array(WRITTEN)),
+    "launch": lambda bench, array: bench.layer(bench.array(WRITTEN - 1), array),
+    "launch on a view": lambda bench, array: bench.layer(bench.array(WRITTEN - 1), View(array)),
+    "function": lambda bench, array: bench.functions.layer(bench.array(WRITTEN - 1), array),
+}
 
-def copy_from(bench: Bench, array: Any) -> None:
+
+def writes(use: Callable[[Bench, Any], None]) -> Callable[[Bench, Any], None]:
+    WRITES[use.__name__] = use
+    return use
+
+
+@writes
+def copy_of_host_memory(bench: Bench, array: Any) -> None:
     array.copy_from(numpy.full(COUNT, WRITTEN, "f4"))
 
 
-def copy_from_on_a_stream(bench: Bench, array: Any) -> None:
-    with mgpu_rt.use_stream(bench.other):
-        array.copy_from(bench.array(WRITTEN))
-
-
-def written_by_a_launch(bench: Bench, array: Any) -> None:
-    bench.layer(bench.array(WRITTEN - 1), array)
-
-
-def written_by_a_launch_on_a_stream(bench: Bench, array: Any) -> None:
-    source = bench.array(WRITTEN - 1)
-    bench.layer(source, array, stream=bench.other)
-    bench.wait(bench.other)
-
-
-def written_by_a_launch_on_a_view(bench: Bench, array: Any) -> None:
-    source = bench.array(WRITTEN - 1)
-    bench.layer(source, View(array), stream=bench.other)
-    bench.wait(bench.other)
-
-
-def written_by_a_function(bench: Bench, array: Any) -> None:
-    bench.functions.layer(bench.array(WRITTEN - 1), array)
-
-
-def written_by_a_function_on_a_stream(bench: Bench, array: Any) -> None:
-    with mgpu_rt.use_stream(bench.other):
-        bench.functions.layer(bench.array(WRITTEN - 1), array)
-    bench.wait(bench.other)
-
-
+@writes
 def written_by_a_graph(bench: Bench, array: Any) -> None:
     source = bench.array(WRITTEN - 1)
     with mgpu_rt.graph() as graph:
@@ -316,51 +255,55 @@ def written_by_a_graph(bench: Bench, array: Any) -> None:
     bench.wait(bench.other)
 
 
+@writes
 def written_by_dlpack(bench: Bench, array: Any) -> None:
     capsule = array.__dlpack__(stream=bench.other)
     bench.overwrite(address_of(array), bench.other)
     del capsule
 
 
+@writes
 def written_by_interface(bench: Bench, array: Any) -> None:
     bench.overwrite(array.__cuda_array_interface__["data"][0], bench.other)
 
 
-WRITES = (
-    copy_from,
-    copy_from_on_a_stream,
-    written_by_a_launch,
-    written_by_a_launch_on_a_stream,
-    written_by_a_launch_on_a_view,
-    written_by_a_function,
-    written_by_a_function_on_a_stream,
-    written_by_a_graph,
-    written_by_dlpack,
-    written_by_interface,
-)
-
-
 # ---- the tables ----
 
+Table = Mapping[str, Callable[..., Any]]
 
-def check_table(bench: Bench, rows: Any, columns: Any, seen: Callable[..., tuple]) -> None:
+
+def named(*functions: Callable[..., Any]) -> Table:
+    return {function.__name__: function for function in functions}
+
+
+def with_and_without_a_stream(uses: Table) -> Table:
+    """Returns the uses, and each use within `use_stream` on another stream."""
+
+    def on_a_stream(use: Callable[..., Any], bench: Bench, array: Any) -> Any:
+        with mgpu_rt.use_stream(bench.other):
+            result = use(bench, array)
+        bench.wait(bench.other)
+        return result
+
+    also = {f"{name} on a stream": partial(on_a_stream, use) for name, use in uses.items()}
+    return {**uses, **also}
+
+
+def check_table(bench: Bench, rows: Table, columns: Table, seen: Callable[..., tuple]) -> None:
     """Checks each row with each column on each stream. Names all cases that see a wrong value."""
     wrong = []
-    for name, stream in bench.streams.items():
-        for row in rows:
-            for column in columns:
-                wanted, found = seen(row, column, stream)
-                for each in bench.streams.values():
-                    bench.wait(each)
-                if wanted != found:
-                    wrong.append(
-                        f"{row.__name__}, {column.__name__}, {name}: {found}, not {wanted}"
-                    )
+    for names in itertools.product(rows, columns, bench.streams):
+        row, column, stream = rows[names[0]], columns[names[1]], bench.streams[names[2]]
+        wanted, found = seen(row, column, stream)
+        for each in bench.streams.values():
+            bench.wait(each)
+        if wanted != found:
+            wrong.append(f"{', '.join(names)}: {found}, not {wanted}")
     assert not wrong, "\n".join(wrong)
     assert bench.mgpu.stderr() == ""
 
 
-def check_reads(mgpu: Mgpu, changes: Any, reads: Any) -> None:
+def check_reads(mgpu: Mgpu, changes: Table, reads: Table) -> None:
     bench = Bench(mgpu)
 
     def seen(change: Any, read: Any, stream: int) -> tuple[float, float]:
@@ -368,12 +311,12 @@ def check_reads(mgpu: Mgpu, changes: Any, reads: Any) -> None:
         change(bench, array, stream)
         return OLD + 1, float(read(bench, array))
 
-    check_table(bench, changes, reads, seen)
+    check_table(bench, changes, with_and_without_a_stream(reads), seen)
 
 
 @on_held_streams
 def test_reads_see_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
-    check_reads(mgpu, CHANGES, READS)
+    check_reads(mgpu, named(*CHANGES), READS)
 
 
 @on_held_streams
@@ -388,7 +331,7 @@ def test_writes_follow_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
         bench.wait(stream)
         return WRITTEN, bench.read(address_of(array), stream)
 
-    check_table(bench, CHANGES, WRITES, seen)
+    check_table(bench, named(*CHANGES), with_and_without_a_stream(WRITES), seen)
 
 
 def read_by_a_launch(bench: Bench, array: Any, stream: int) -> Any:
@@ -425,13 +368,13 @@ def read_by_copy_from(bench: Bench, array: Any, stream: int) -> Any:
 def freed(bench: Bench, array: Any) -> None:
     """Frees the array, and writes to an array that may get the memory."""
     del array
-    copy_from(bench, mgpu_rt.empty(COUNT))
+    copy_of_host_memory(bench, mgpu_rt.empty(COUNT))
 
 
 def freed_and_written_on_a_stream(bench: Bench, array: Any) -> None:
     del array
     with mgpu_rt.use_stream(bench.other):
-        copy_from(bench, mgpu_rt.empty(COUNT))
+        copy_of_host_memory(bench, mgpu_rt.empty(COUNT))
 
 
 @on_held_streams
@@ -446,9 +389,9 @@ def test_writes_follow_the_earlier_reads_of_an_array(mgpu: Mgpu) -> None:
         bench.wait(stream)
         return OLD + 1, bench.read(address_of(target), stream)
 
-    reads = (read_by_a_launch, read_by_a_function, read_by_a_graph, read_by_copy_from)
-    frees = (freed, freed_and_written_on_a_stream)
-    check_table(bench, reads, (*WRITES, *frees), seen)
+    reads = named(read_by_a_launch, read_by_a_function, read_by_a_graph, read_by_copy_from)
+    frees = named(freed, freed_and_written_on_a_stream)
+    check_table(bench, reads, {**with_and_without_a_stream(WRITES), **frees}, seen)
 
 
 # ---- with other settings ----
@@ -457,8 +400,8 @@ def test_writes_follow_the_earlier_reads_of_an_array(mgpu: Mgpu) -> None:
 @in_child(policies=("builtin",), MGPU_RT_CACHE="off", **held)
 def test_uses_wait_without_a_cache(mgpu: Mgpu) -> None:
     """Without a cache there are no graphs."""
-    plain = [change for change in CHANGES if not change.__name__.startswith("replay")]
-    check_reads(mgpu, plain, [read for read in READS if read is not a_graph])
+    plain = [change for change in CHANGES if change not in (replay, replay_of_a_function)]
+    check_reads(mgpu, named(*plain), {name: READS[name] for name in READS if name != "a_graph"})
 
 
 @in_child(policies=("builtin",), HIPSTUB_FAULT="hipEventCreateWithFlags:*:2", **held)

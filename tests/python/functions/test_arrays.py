@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import sys
 import threading
 from typing import Any
 
@@ -12,12 +11,11 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt import _dlpack
 from mgpu_rt._arrays.arrays import DeviceArray
 from mgpu_rt._arrays.work import Work
 from mgpu_rt.runtime import Hip
-from tests.support.child import ROOT, Mgpu, environment, in_child
-from tests.support.patience import HANG, run_process
+from tests.support.child import Mgpu, in_child
+from tests.support.patience import HANG
 
 on_softgpu = in_child(policies=("builtin",), backends=("softgpu",))
 
@@ -63,10 +61,6 @@ def test_numpy_takes_an_array_without_a_copy(kind: str) -> None:
     del taken
     gc.collect()
     assert len(gone) == 1
-
-
-def test_strides_are_handed_out() -> None:
-    assert numpy.from_dlpack(Shared([], "f32", (4, 3), (4, 16))).strides == (4, 16)
 
 
 def test_a_capsule_that_nobody_takes_frees_its_memory() -> None:
@@ -119,21 +113,12 @@ def test_another_device_or_a_copy_is_refused() -> None:
         with pytest.raises(BufferError, match="DLPack cannot copy"):
             array.__dlpack__(**options)
     assert array.__dlpack__(dl_device=(1, 0), copy=False)
-    for arguments in (
-        (1,),
-        (None, 0, 1, 0, 2, 32, (1,), (), False),
-        (None, 0, 1, 0, 2, 32, 1, 1, 1),
-    ):
-        with pytest.raises((TypeError, ValueError)):
-            _dlpack.capsule(*arguments)
-    with pytest.raises(OverflowError):
-        _dlpack.capsule(None, 0, 1, 0, 2, 32, (1 << 70,), (1,), False)
 
 
 def test_an_array_says_what_it_is() -> None:
     array = Shared([], "f32", ())
     assert (array.shape, array.nbytes, array.itemsize) == ((), 4, 4)
-    assert repr(Shared([])) == "<mgpu_rt array of float32, shape (3, 4), in device memory>"
+    assert numpy.from_dlpack(Shared([], "f32", (4, 3), (4, 16))).strides == (4, 16)
     with pytest.raises(AttributeError, match="cannot describe bfloat16: use DLPack"):
         _ = Shared([], "bf16").__cuda_array_interface__
     assert DeviceArray(None, 0, "f32", (2, 3)).strides == (12, 4)
@@ -174,14 +159,17 @@ def test_device_arrays_have_interfaces(mgpu: Mgpu) -> None:
     }
     assert array.__dlpack_device__() == (10, 0)  # ROCm's
     assert not hasattr(array, "__array_interface__")
-    assert (
-        Hip.of_process().device_of(address) == 0 and Hip.of_process().device_of(address + 47) == 0
-    )
-    assert (
-        Hip.of_process().device_of(given.ctypes.data) is None
-        and Hip.of_process().device_of(0) is None
-    )
+    hip = Hip.of_process()
+    assert [hip.device_of(each) for each in (address, address + 47)] == [0, 0]
+    assert [hip.device_of(each) for each in (given.ctypes.data, 0)] == [None, None]
     assert (mgpu_rt.to_device(array).to_host() == given).all()  # from the device
+    stream = mgpu_rt.Stream()
+    for consumer in (None, 0, 1, -1, stream.handle):
+        assert array.__dlpack__(stream=consumer)
+    array.fill_on(stream.handle)
+    with stream:
+        assert array.__cuda_array_interface__["stream"] == stream.handle
+    assert array.__cuda_array_interface__["stream"] is None
     assert mgpu.stderr() == ""
 
 
@@ -202,62 +190,28 @@ def test_device_memory_lives_as_long_as_its_last_view(mgpu: Mgpu) -> None:
 
 
 @on_softgpu
-def test_a_consumers_stream_waits_for_the_work(mgpu: Mgpu) -> None:
-    array, stream = mgpu_rt.empty(4), mgpu.StreamCreate()
-    handle = int(mgpu.ffi.cast("uintptr_t", stream))
-    array.fill_on(handle)
-    for consumer in (None, 0, 1, -1, handle):
-        assert array.__dlpack__(stream=consumer)
-    with mgpu_rt.use_stream(stream):
-        assert array.__cuda_array_interface__["stream"] == handle
-    assert array.__cuda_array_interface__["stream"] is None
-    assert mgpu.stderr() == ""
-
-
-@on_softgpu
 def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     array = mgpu_rt.empty((2, 3))
-    with pytest.raises(ValueError, match="takes only an array of equal shape and type, but"):
-        array.copy_from(numpy.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"shape \(3, 2\)"):
-        array.copy_from(numpy.zeros((3, 2), "f4"))
-    with pytest.raises(ValueError, match="have to lie one after the other"):
-        array.copy_from(numpy.zeros((3, 2), "f4").T)
     for other, words in (
-        (numpy.zeros(2, ">i4"), r"big-endian \('>i4'\): convert the array"),
-        (numpy.zeros(2, "M8[s]"), "elements of the type '<M8"),
-        (numpy.zeros(2, object), "the type 'object' are no argument"),
-        (3, "a int is not an array"),
+        (numpy.zeros((2, 3)), "takes only an array of equal shape and type, but"),
+        (numpy.zeros((3, 2), "f4"), r"shape \(3, 2\)"),
+        (numpy.zeros((3, 2), "f4").T, "have to lie one after the other"),
     ):
+        with pytest.raises(ValueError, match=words):
+            array.copy_from(other)
+    for other, words in ((numpy.zeros(2, "M8[s]"), "the type '<M8"), (3, "a int is not an array")):
         with pytest.raises(TypeError, match=words):
             mgpu_rt.to_device(other)
-    with pytest.raises(ValueError, match=r"pass numpy.ascontiguousarray\(array\)"):
-        mgpu_rt.to_device(numpy.zeros(4, "f4")[::2])
-    with pytest.raises(
-        TypeError, match="'void' is not a type of a device array: write one of bool"
-    ):
-        mgpu_rt.empty(2, numpy.void)
+    for dtype in (numpy.void, "i8"):  # MLIR's i8 has 8 bits, and NumPy's i8 has 64
+        with pytest.raises(TypeError, match="is not a type of a device array: write one of bool"):
+            mgpu_rt.empty(2, dtype)
     with pytest.raises(ValueError, match="has a negative size"):
         mgpu_rt.empty((2, -1))
+    for shape in (1 << 61, (1 << 32, 1 << 32), 1 << 70):
+        with pytest.raises(ValueError, match="bytes: no device has so much memory"):
+            mgpu_rt.empty(shape)
     for dtype in ("float32", numpy.float32, numpy.dtype("f4"), "f32"):
         assert mgpu_rt.empty(2, dtype).dtype == "float32"
     assert mgpu_rt.empty(0).to_host().shape == (0,) and mgpu_rt.empty((3, 0)).nbytes == 0
     assert mgpu_rt.to_device(numpy.float32(2).reshape(())).to_host() == 2
-    frozen = numpy.arange(3)
-    frozen.flags.writeable = False
-    assert mgpu_rt.to_device(frozen).to_host().tolist() == [0, 1, 2]
     assert mgpu.stderr() == ""
-
-
-#: Another package still references an array when the interpreter exits.
-ENDS = """
-import sys, mgpu_rt
-array = mgpu_rt.empty((3, 4))
-sys.modules["kept"] = array.__dlpack__()
-del array
-"""
-
-
-def test_an_interpreter_ends_before_a_view() -> None:
-    result = run_process([sys.executable, "-c", ENDS], environment("stub", PYTHONPATH=str(ROOT)))
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -7,20 +7,9 @@ import gc
 import pytest
 
 import mgpu_rt
-from mgpu_rt._launch.streams import handle_of
 from tests.support.child import Mgpu, in_child
 
 on_both = in_child(policies=("builtin",), backends=("stub", "softgpu"))
-
-
-@on_both
-def test_a_stream_is_lent(mgpu: Mgpu) -> None:
-    stream = mgpu_rt.Stream()
-    assert handle_of(stream) == stream.handle == int(stream)
-    with mgpu_rt.use_stream(stream):
-        assert mgpu_rt.load().mgpuStreamCreate() == stream.handle
-        mgpu_rt.load().mgpuStreamDestroy(stream)
-    assert mgpu.stderr() == ""
 
 
 @on_both

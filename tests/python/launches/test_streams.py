@@ -64,39 +64,28 @@ def created(mgpu: Mgpu) -> int:
 
 @in_child(policies=("builtin",), backends=("stub", "softgpu"))
 def test_streams_nest(mgpu: Mgpu) -> None:
-    outer, inner = mgpu.StreamCreate(), mgpu.StreamCreate()
-    with mgpu_rt.use_stream(outer):
-        assert created(mgpu) == address(mgpu, outer)
-        with mgpu_rt.use_stream(SimpleNamespace(cuda_stream=address(mgpu, inner))):
-            assert created(mgpu) == address(mgpu, inner)
+    """A loan ends with its block, also by an exception, and counts only in its own thread."""
+    runtime, outer, inner = mgpu_rt.load(), mgpu_rt.Stream(), mgpu_rt.Stream()
+    seen: list[Any] = []
+    with outer:
+        assert created(mgpu) == runtime.chosen_stream == outer.handle == handle_of(outer)
+        with mgpu_rt.use_stream(SimpleNamespace(cuda_stream=inner.handle)), inner:
+            assert created(mgpu) == inner.handle
             with mgpu_rt.use_stream(None):
                 own = created(mgpu)
-                assert own not in (address(mgpu, outer), address(mgpu, inner))
-            assert created(mgpu) == address(mgpu, inner)
-        assert created(mgpu) == address(mgpu, outer)
-    assert created(mgpu) == own
-    assert mgpu.stderr() == ""
-
-
-@in_child(policies=("builtin",))
-def test_an_exception_ends_the_loan(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    with pytest.raises(KeyError), mgpu_rt.use_stream(stream):
-        raise KeyError
-    assert created(mgpu) != address(mgpu, stream)
-    with pytest.raises(TypeError), mgpu_rt.use_stream("text"):
-        pass
-    assert mgpu_rt.load().chosen_stream is None
-
-
-@in_child(policies=("builtin",))
-def test_other_threads_keep_their_own_stream(mgpu: Mgpu) -> None:
-    stream, seen = mgpu.StreamCreate(), []
-    with mgpu_rt.use_stream(stream):
+                assert own not in (outer.handle, inner.handle)
+            assert created(mgpu) == inner.handle
+        with pytest.raises(KeyError), inner:
+            raise KeyError
+        with pytest.raises(TypeError), mgpu_rt.use_stream("text"):
+            pass
+        assert created(mgpu) == outer.handle
         thread = threading.Thread(target=lambda: seen.append(created(mgpu)))
         thread.start()
         thread.join()
-    assert seen and seen[0] != address(mgpu, stream)
+    assert created(mgpu) == own and runtime.chosen_stream is None
+    assert seen and seen[0] != outer.handle
+    assert mgpu.stderr() == ""
 
 
 @in_child(policies=("builtin",))

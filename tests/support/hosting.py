@@ -100,9 +100,14 @@ def host(*flags: str) -> Path:
     return out
 
 
+def host_command(mode: str, runtime: Path | None = None) -> list[str]:
+    """Returns the command that runs host.c in a given mode."""
+    return [str(host()), str(runtime or library()), str(image()), KERNEL, mode]
+
+
 def run_host(mode: str, env: dict[str, str], **more: object) -> subprocess.CompletedProcess[str]:
     """Runs host.c in a given mode."""
-    return run_process([str(host()), str(library()), str(image()), KERNEL, mode], env, **more)
+    return run_process(host_command(mode), env, **more)
 
 
 def manager_of(said: str) -> tuple[str, int]:

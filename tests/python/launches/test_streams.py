@@ -67,15 +67,15 @@ def test_streams_nest(mgpu: Mgpu) -> None:
     """A loan ends with its block, also by an exception, and counts only in its own thread."""
     runtime, outer, inner = mgpu_rt.load(), mgpu_rt.Stream(), mgpu_rt.Stream()
     seen: list[Any] = []
-    with outer:
+    with mgpu_rt.use_stream(outer):
         assert created(mgpu) == runtime.chosen_stream == outer.handle == handle_of(outer)
-        with mgpu_rt.use_stream(SimpleNamespace(cuda_stream=inner.handle)), inner:
+        with mgpu_rt.use_stream(SimpleNamespace(cuda_stream=inner.handle)):
             assert created(mgpu) == inner.handle
             with mgpu_rt.use_stream(None):
                 own = created(mgpu)
                 assert own not in (outer.handle, inner.handle)
             assert created(mgpu) == inner.handle
-        with pytest.raises(KeyError), inner:
+        with pytest.raises(KeyError), mgpu_rt.use_stream(inner):
             raise KeyError
         with pytest.raises(TypeError), mgpu_rt.use_stream("text"):
             pass

@@ -110,32 +110,9 @@ def test_a_host_without_cffi_is_served() -> None:
     python(SERVED, interpreter=str(bare_python()))
 
 
-def test_children_of_multiprocessing_are_served() -> None:
-    """With fork, spawn and forkserver, the library works in each child process. A child process has
-    its own manager or no manager."""
-    script = """
-    import multiprocessing
-    def child(results):
-        launch()
-        results.put('good')
-    if __name__ == '__main__':
-        launch()
-        wait_until_served()
-        for method in ('fork',):
-            context = multiprocessing.get_context(method)
-            results = context.Queue()
-            children = [context.Process(target=child, args=(results,)) for _ in range(4)]
-            [c.start() for c in children]
-            assert [results.get() for _ in children] == ['good'] * 4
-            [c.join() for c in children]
-            assert all(c.exitcode == 0 for c in children)
-        launch()
-    """
-    python(script)
-
-
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_children_that_import_are_served(method: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_children_of_multiprocessing_are_served(method: str, tmp_path: Path) -> None:
+    """A child process has its own manager or no manager."""
     script = tmp_path / "program.py"
     script.write_text(
         PRELUDE

@@ -155,32 +155,6 @@ def test_idle_modules_are_bounded(mgpu: Mgpu) -> None:
 
 
 @in_child(MGPU_RT_MODULE_LIMIT="1")
-def test_objects_that_the_program_holds_stay(mgpu: Mgpu) -> None:
-    held = mgpu.load(mgpu.image(variant(0)))
-    for number in range(1, 10):
-        mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
-    assert mgpu.function(held, KERNEL)
-    mgpu.launch(mgpu.function(held, KERNEL))
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child(MGPU_RT_MODULE_LIMIT="160K", HIPSTUB_ASYNC="held")
-def test_running_kernel_keeps_its_module(mgpu: Mgpu) -> None:
-    """LLVM 20 and older unload the module right after an asynchronous launch."""
-    stream = mgpu.StreamCreate()
-    first = mgpu.load(mgpu.image(variant(0)))
-    mgpu.launch(mgpu.function(first, KERNEL), stream)
-    mgpu.ModuleUnload(first)
-    for number in range(1, 5):
-        mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(number))))
-    assert mgpu.count("hipModuleUnload") == 0
-    mgpu.StreamSynchronize(stream)
-    mgpu.ModuleUnload(mgpu.load(mgpu.image(variant(9))))
-    assert mgpu.count("hipModuleUnload") > 0
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child(MGPU_RT_MODULE_LIMIT="1")
 def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
     """The new image has the address and the content of the evicted module's image, but the library
     must load a new module."""
@@ -194,47 +168,3 @@ def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
     assert "failed" not in mgpu.stderr()  # a line may tell that the limit is raised
     assert mgpu.count("hipModuleUnload") > 4
-
-
-@in_child(MGPU_RT_STREAM_LIMIT="3")
-def test_idle_streams_are_bounded(mgpu: Mgpu) -> None:
-    for _ in range(3):
-        streams = [mgpu.StreamCreate() for _ in range(10)]
-        assert len(set(streams)) == 10
-        for stream in streams:
-            mgpu.StreamDestroy(stream)
-        assert mgpu.stub.hipstub_live(b"streams") <= 4
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child()
-def test_empty_cache_gives_back_what_nobody_holds(mgpu: Mgpu) -> None:
-    idle, held = mgpu.load(mgpu.image(variant(0))), mgpu.load(mgpu.image(variant(1)))
-    function = mgpu.function(held, KERNEL)
-    mgpu.ModuleUnload(idle)
-    streams = [mgpu.StreamCreate(), mgpu.StreamCreate()]
-    mgpu.StreamDestroy(streams[1])
-    assert mgpu.lib.mgpu_rt_empty_cache() == 2
-    assert mgpu.counts("hipModuleUnload", "hipStreamDestroy") == {
-        "hipModuleUnload": 1,
-        "hipStreamDestroy": 1,
-    }
-    mgpu.launch(function, streams[0])
-    mgpu.StreamSynchronize(streams[0])
-    assert mgpu.lib.mgpu_rt_empty_cache() == 0
-    assert mgpu.load(mgpu.image(variant(0)))
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
-@in_child(
-    HIPSTUB_FAULT="hipModuleLoadData:1:2,hipModuleLoadData:2:2,hipStreamCreate:1:2,hipStreamCreate:2:2"
-)
-def test_failure_in_the_driver_is_reported_and_tried_anew(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(code_object("forum"))
-    assert not mgpu.load(buffer)
-    assert "'hipModuleLoadData(&module, data)' failed with 'hipErrorOutOfMemory'" in mgpu.stderr()
-    assert not mgpu.StreamCreate()
-    assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in mgpu.stderr()
-    assert mgpu.load(buffer)
-    assert mgpu.StreamCreate()
-    assert mgpu.stderr() == ""

@@ -11,20 +11,8 @@ import sys
 
 import pytest
 
-from tests.support.child import library
-from tests.support.hosting import KERNEL, host, image, only_line, promptly, run_host
+from tests.support.hosting import host_command, only_line, promptly, run_host
 from tests.support.patience import run_process
-
-
-def test_the_first_process_of_a_container_has_no_manager() -> None:
-    probe = ["unshare", "--pid", "--fork", "--mount-proc"]
-    if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
-        pytest.skip("no right to make a namespace of processes")
-    command = [*probe, str(host()), str(library()), str(image()), KERNEL, "unserved"]
-    result = run_process(command, promptly())
-    assert result.stdout == "ok\n", result.stderr
-    assert "docker run --init" in only_line(result.stderr)
-
 
 #: A process 1 that runs its arguments, and then prints how many other processes remain.
 FIRST = """
@@ -43,13 +31,20 @@ print("left:", sum(name.isdigit() and name != "1" for name in os.listdir("/proc"
 
 
 def in_container(first: str, mode: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs the host program in a new PID namespace; FIRST is process 1 and starts the program."""
+    """Runs the host program in a new PID namespace; FIRST is process 1 and starts the program, or
+    the program itself is process 1."""
     probe = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*probe, "true"], capture_output=True).returncode != 0:
         pytest.skip("no right to make a namespace of processes")
-    init = [sys.executable, "-c", FIRST, first]
-    command = [*probe, *init, str(host()), str(library()), str(image()), KERNEL, mode]
+    init = [sys.executable, "-c", FIRST, first] if first else []
+    command = [*probe, *init, *host_command(mode)]
     return run_process(command, promptly(MGPU_RT_MODULE_LIMIT="10K", **env))
+
+
+def test_the_first_process_of_a_container_has_no_manager() -> None:
+    result = in_container("", "unserved")
+    assert result.stdout == "ok\n", result.stderr
+    assert "docker run --init" in only_line(result.stderr)
 
 
 def test_no_zombie_where_process_1_waits_for_its_own_children_only() -> None:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from mgpu_rt import HipError
-from mgpu_rt.runtime import CachedRuntime, Launch, PlainRuntime, Runtime
+from mgpu_rt.runtime import Launch, PlainRuntime, Runtime
 from mgpu_rt.runtime._base import METHODS
 
 
@@ -46,10 +46,6 @@ class Forgets(Names):
         pass
 
 
-class Both(Names, CachedRuntime):
-    """A runtime that is a hook and also uses the caches."""
-
-
 class SlowToMake(PlainRuntime):
     """The constructor is slow; the first calls of all other threads wait for the constructor's
     end."""
@@ -62,16 +58,6 @@ class SlowToMake(PlainRuntime):
     def stream_create(self) -> int:
         print("asked", file=sys.stderr, flush=True)
         return super().stream_create()
-
-
-class Raises(Runtime):
-    def stream_synchronize(self, stream: int) -> None:
-        raise ZeroDivisionError("on purpose")
-
-
-class Exits(Runtime):
-    def stream_synchronize(self, stream: int) -> None:
-        raise SystemExit(7)
 
 
 class Refuses(Runtime):

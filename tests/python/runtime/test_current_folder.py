@@ -14,13 +14,7 @@ import pytest
 from mgpu_rt import _interpreter
 from tests.support.child import ROOT, environment, library
 from tests.support.command import COMMAND
-from tests.support.hosting import (
-    KERNEL,
-    host,
-    image,
-    promptly,
-    python_with_cffi,
-)
+from tests.support.hosting import host_command, promptly, python_with_cffi
 from tests.support.patience import run_process
 from tests.support.suites import in_check
 
@@ -31,7 +25,6 @@ import json, numpy
 from mgpu_rt.hooks import Trace as Trace
 from mgpu_rt.manager import DefaultPolicy as DefaultPolicy
 """
-HOST = [str(host()), str(library()), str(image()), KERNEL]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +91,8 @@ def test_replay_runs_nothing_of_the_current_folder(planted: Path, tmp_path: Path
 def test_a_hook_runs_nothing_else_of_the_current_folder(planted: Path, hook: str) -> None:
     """The module that the user names may be in the current folder."""
     done = run(
-        planted, [str(COMMAND), "run", "--device", "hip", "--hook", hook, "--", *HOST, "plain"]
+        planted,
+        [str(COMMAND), "run", "--device", "hip", "--hook", hook, "--", *host_command("plain")],
     )
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     assert hook == "nan" or "stream_create() = " in done.stderr
@@ -114,7 +108,7 @@ def test_a_hook_in_a_python_program_runs_nothing_of_the_current_folder(
 
 
 def test_a_folder_that_was_removed_is_not_searched(tmp_path: Path) -> None:
-    script = f"mkdir gone && cd gone && rmdir ../gone && {' '.join(HOST)} plain"
+    script = f"mkdir gone && cd gone && rmdir ../gone && {' '.join(host_command('plain'))}"
     done = run(tmp_path, ["sh", "-c", script], MGPU_RT_RUNTIME="mgpu_rt.hooks:Trace")
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
@@ -122,7 +116,7 @@ def test_a_folder_that_was_removed_is_not_searched(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["", "mine:DefaultPolicy"])
 def test_the_manager_runs_nothing_else_of_the_current_folder(planted: Path, policy: str) -> None:
     env = promptly(MGPU_RT_POLICY=policy)
-    done = run_process([*HOST, "served"], env, cwd=planted)
+    done = run_process(host_command("served"), env, cwd=planted)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
     assert "planted" not in done.stderr
     assert "manager: Python" in done.stderr

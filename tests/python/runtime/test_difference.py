@@ -123,9 +123,3 @@ def test_a_block_has_the_bytes_that_the_program_requested(
     monkeypatch.setattr(_replay, "_Replay", device)
     assert recording.replay().same
     assert [len(content) for content in given] == [9]
-
-
-def test_nothing_is_called_the_same_where_nothing_was_compared() -> None:
-    replayed = _replay.Replayed("k", 0, 1, [], [1e-6])
-    assert str(replayed) == "k: no memory to compare, 1.0 µs"
-    assert replayed.same

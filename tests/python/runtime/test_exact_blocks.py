@@ -3,14 +3,12 @@ sets another block size gets an error message with the compiled size."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import shutil
 from pathlib import Path
 
 import pytest
 
-from mgpu_rt._images.model import KernelDescription
 from mgpu_rt.runtime import Image, Launch, Runtime
 from tests.devices.gpu import CHIP
 from tests.python.runtime.hooked import hip, program, replay
@@ -19,17 +17,6 @@ from tests.support import lower
 from tests.support.command import assert_sentence, command
 
 EXACT = Path(__file__).with_name("exact.mlir")
-
-
-def test_limits_are_named() -> None:
-    free = KernelDescription("k")
-    most = dataclasses.replace(free, max_flat_workgroup_size=64)
-    exact = dataclasses.replace(most, required_workgroup_size=(8, 4, 2))
-    assert free.limit_on((1024, 1024, 1024)) == ""
-    assert most.limit_on((8, 4, 2)) == most.limit_on((1, 1, 1)) == ""
-    assert most.limit_on((8, 4, 3)) == "was compiled for blocks of at most 64 threads"
-    assert exact.limit_on((8, 4, 2)) == ""
-    assert exact.limit_on((64, 1, 1)).startswith("was compiled for blocks of 8 x 4 x 2 threads, ")
 
 
 def launch_of(content: bytes) -> Launch:

@@ -18,8 +18,7 @@ from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
     bare_python,
-    host,
-    image,
+    host_command,
     promptly,
     python_with_cffi,
     run_host,
@@ -88,12 +87,6 @@ def test_a_runtime_sees_kernels_and_the_end() -> None:
     assert done.stderr == f"{KERNEL}<1, 1>()\n" * 2 + "the end\n"
 
 
-@pytest.mark.check
-def test_hooks_go_before_a_runtime() -> None:
-    for runtime in ("runtimes:Both", "runtimes:Names,mgpu_rt.runtime:CachedRuntime"):
-        assert run(runtime).stderr.count(KERNEL) == 2
-
-
 def test_settings_have_the_types_of_their_attributes() -> None:
     words = "count=3 ratio=0.25 word='two, or 2?' on=on"
     assert run(f"runtimes:Set?{words}").stderr == "3 0.25 two, or 2? True\n"
@@ -128,24 +121,6 @@ def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
 
 
 # ---- no runtime named ----
-
-
-def test_no_python_is_loaded_unless_asked_for(tmp_path: Path) -> None:
-    source = """
-    #include "program.h"
-    int main(void) {
-        char line[1024];
-        mgpuStreamCreate();
-        FILE *maps = fopen("/proc/self/maps", "r");
-        while (fgets(line, sizeof line, maps))
-            if (strstr(line, "libpython") || strstr(line, "_cffi"))
-                fputs(line, stdout);
-    }
-    """
-    flags = (str(library()), f"-Wl,-rpath,{library().parent}")
-    program = compile_c(tmp_path / "maps", source, *flags)
-    assert run_process([str(program)], environment(MGPU_RT_MANAGER="off")).stdout == ""
-    assert "libpython3" in run_process([str(program)], asked("runtimes:PassAll")).stdout
 
 
 # ---- launches ----
@@ -212,43 +187,35 @@ def test_calls_on_a_small_stack_pass_by_the_runtime_with_a_warning() -> None:
         ("runtimes:Forgets", "is no Runtime whose __init__ calls super().__init__()"),
         ("runtimes:NoRuntime", "not a class that derives from mgpu_rt.runtime.Runtime"),
         ("runtimes:Names,nowhere:Class", "there is no module 'nowhere' in /"),
+        ("runtimes:Set?nonsense=1", "no setting 'nonsense'"),
+        ("runtimes:Set?count", "is not of type int"),
+        ("runtimes:Set?count=1.5", "the setting count=1.5 is not of type "),
+        ("runtimes:Set?on=maybe", "the setting on=maybe is not of type "),
+        ("mgpu_rt.hooks:NanCheck?dtype=i32", "'i32' has no NaN: name one of f16, bf16, f32, f64"),
     ],
 )
 def test_a_runtime_that_cannot_be_made_ends_the_program(runtime: str, words: str) -> None:
     done = run(runtime)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"mgpu_rt: MGPU_RT_RUNTIME={runtime}: ")
-    assert words in line
+    assert line.startswith("mgpu_rt: MGPU_RT_RUNTIME=") and words in line
+
+
+def test_a_python_that_cannot_host_is_named() -> None:
+    for python, words in (
+        (str(bare_python()), "_cffi_backend"),
+        ("/bin/true", "'/bin/true' (it is not Python 3.10 or later)"),
+    ):
+        done = run("runtimes:PassAll", MGPU_RT_MANAGER=python)
+        assert (done.returncode, words in done.stderr) == (1, True)
 
 
 def test_an_option_of_the_command_is_named_as_it_was_written() -> None:
     words = ("run", "--device", "hip", "--hook", "nowhere:Class", "--")
-    done = command(*words, host(), library(), image(), KERNEL, "plain")
+    done = command(*words, *host_command("plain"))
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("mgpu_rt: --hook nowhere:Class: there is no module 'nowhere' in /")
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [("nonsense=1", "no setting 'nonsense'"), ("count", "is not of type int")],
-)
-def test_a_wrong_setting_is_named(settings: str, words: str) -> None:
-    done = run(f"runtimes:Set?{settings}")
-    assert (done.returncode, words in done.stderr) == (1, True)
-
-
-def test_an_exception_is_shown_and_ends_the_program() -> None:
-    done = run("runtimes:Raises")
-    assert done.returncode == 1
-    assert "in stream_synchronize" in done.stderr
-    assert done.stderr.endswith("ZeroDivisionError: on purpose\n")
-
-
-def test_system_exit_ends_the_program() -> None:
-    done = run("runtimes:Exits")
-    assert (done.returncode, done.stderr) == (7, "")
 
 
 def test_a_hip_error_gives_null_and_the_line_of_stock() -> None:
@@ -281,22 +248,6 @@ def test_any_python_can_host(version: str) -> None:
         assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
-def test_a_python_without_cffi_is_named() -> None:
-    done = run("runtimes:PassAll", MGPU_RT_MANAGER=str(bare_python()))
-    assert done.returncode == 1
-    assert "_cffi_backend" in done.stderr
-
-
-def test_a_missing_python_is_named() -> None:
-    done = run("runtimes:PassAll", MGPU_RT_MANAGER="/bin/true")
-    assert done.returncode == 1
-    assert "'/bin/true' (it is not Python 3.10 or later)" in done.stderr
-
-
-def test_a_runtime_needs_no_manager() -> None:
-    assert run("runtimes:PassAll", MGPU_RT_MANAGER="off").stdout == "ok\n"
-
-
 def test_the_interpreter_ignores_the_environment_of_the_program() -> None:
     done = run(
         "runtimes:Surroundings", PYTHONHOME="/nowhere", LC_ALL="xx_YY.NONE", PYTHONHASHSEED="no"
@@ -308,9 +259,8 @@ def test_the_interpreter_ignores_the_environment_of_the_program() -> None:
 def test_signals_end_the_program_as_before() -> None:
     """Python installs no signal handler, even if the runtime imports signal: SIGINT ends the
     program."""
-    command = [str(host()), str(library()), str(image()), KERNEL, "served-until"]
     env = asked("runtimes:Waits")
-    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE) as program:
+    with subprocess.Popen(host_command("served-until"), env=env, stderr=subprocess.PIPE) as program:
         assert program.stderr
         assert program.stderr.readline() == b"waiting\n"
         program.send_signal(signal.SIGINT)
@@ -352,10 +302,3 @@ def test_a_python_program_hosts_in_its_own_interpreter(version: str) -> None:
     done = run_process([python, "-c", PROGRAM], {**env, "PYTHONPATH": f"{HERE}:{ROOT}"})
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert done.stderr.count("asked") == 5  # the child continues with the library
-
-
-def test_an_exception_ends_a_python_program_that_was_asked_for_by_name() -> None:
-    env = asked("runtimes:Raises", LIBRARY=str(library()))
-    done = run_process([sys.executable, "-c", PROGRAM], env)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "ZeroDivisionError: on purpose" in done.stderr

@@ -12,8 +12,8 @@ import random
 import subprocess
 import sys
 
-from tests.support.child import environment, library
-from tests.support.hosting import KERNEL, ends, host, image, managers
+from tests.support.child import environment
+from tests.support.hosting import ends, host_command, managers
 from tests.support.patience import HANG
 
 MODES = ("plain", "thread", "threads", "local-plain", "dlclose", "end-exit")
@@ -25,7 +25,7 @@ def run_one(number: int, dice: random.Random, processes: set[int]) -> str | None
     mode, delay = MODES[number % len(MODES)], dice.choice(DELAYS)
     if mode == "end-exit":  # this mode waits for its manager
         mode, delay = ("served", "0") if number % 10 == 0 else ("plain", "0")
-    command = [str(host()), str(library()), str(image()), KERNEL, mode]
+    command = host_command(mode)
     env = environment(MGPU_RT_MANAGER=f"delay={delay}")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, env=env, text=True, **pipes) as program:

@@ -14,9 +14,9 @@ from mgpu_rt._lowering.preparation import (
     KERNELS,
     REGIONS,
     TASKS,
-    advice,
     preparation,
 )
+from tests.support import lower
 
 FILL = "linalg.fill ins(%z : f32) outs({} : memref<4xf32>)\n"
 KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\n}\n"
@@ -217,8 +217,6 @@ def test_a_memref_keeps_its_memory_on_the_way(way: str, on_host: bool) -> None:
 @pytest.mark.parametrize("on_host", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 def test_mlir_lowers_each_way(tmp_path: Path, way: str, on_host: bool) -> None:
-    from tests.support import lower
-
     program = tmp_path / "program.mlir"
     program.write_text(_way(way, on_host))
     lower.lower(program, llvm=22)
@@ -249,16 +247,11 @@ def test_a_wrong_feature_is_refused(chip: str) -> None:
         pipelines.pipeline(22, chip)
 
 
-# ---- every piece of advice is followed to the end ------------------------------------------------
+# ---- operations that need no pass of the user ----
 
-SHUFFLED = (
-    "%o = arith.constant 1 : i32\n%wd = arith.constant 64 : i32\n"
-    "%w, %ok = gpu.shuffle xor %v, %o, %wd : f32"
-)
-PROGRAM = """
+KERNEL_WITH = """
 module attributes {gpu.container_module} {
   gpu.module @k {
-    %declared
     gpu.func @f(%x: memref<?xf32>) kernel {
       %i = gpu.thread_id x
       %c0 = arith.constant 0 : index
@@ -271,78 +264,8 @@ module attributes {gpu.container_module} {
   }
 }
 """
-ADD = "%w = arith.addf %v, %v : f32"
-
-#: An input, the advice that lowering it gives, and the input as one has it who follows the advice.
-ADVICE = {
-    "subgroup_reduce": (
-        "%w = gpu.subgroup_reduce add %v : (f32) -> f32",
-        "write it with gpu.shuffle",
-        SHUFFLED,
-    ),
-    "all_reduce": (
-        "%w = gpu.all_reduce add %v {} : (f32) -> (f32)",
-        "write `uniform` behind its operand",
-        "%w = gpu.all_reduce add %v uniform {} : (f32) -> (f32)",
-    ),
-    "assert": (
-        f'%b = arith.cmpf oge, %v, %z : f32\ncf.assert %b, "negative"\n{ADD}',
-        "take cf.assert out of the kernel",
-        ADD,
-    ),
-    "undefined": (
-        "%w = func.call @sinf(%v) : (f32) -> f32",
-        "leave math operations of kernels to mgpu-rt lower",
-        "%w = math.sin %v : f32",
-    ),
-}
-
-
-def _lower(tmp_path: Path, body: str) -> None:
-    from tests.support import lower
-
-    declared = "func.func private @sinf(f32) -> f32" if "sinf" in body else ""
-    program = tmp_path / "program.mlir"
-    program.write_text(PROGRAM.replace("%declared", declared).replace("%body", body))
-    lower.lower(program, llvm=22)
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("case", ADVICE)
-def test_advice_works_when_it_is_followed(tmp_path: Path, case: str) -> None:
-    from mgpu_rt._lowering.toolchain import LoweringFailed
-
-    body, said, followed = ADVICE[case]
-    with pytest.raises((LoweringFailed, ValueError)) as failed:
-        _lower(tmp_path, body)
-    complaint = getattr(failed.value, "complaint", None)
-    assert said in (advice(complaint) if complaint else str(failed.value))
-    _lower(tmp_path, followed)
-
-
-@pytest.mark.check
-def test_advice_about_tensors_works_when_it_is_followed(tmp_path: Path) -> None:
-    from mgpu_rt._lowering import toolchain
-    from tests.support import lower
-
-    program = tmp_path / "program.mlir"
-    program.write_text("""
-func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  %d = linalg.matmul ins(%a, %b : tensor<4x8xf32>, tensor<8x4xf32>)
-                     outs(%c : tensor<4x4xf32>) -> tensor<4x4xf32>
-  return %d : tensor<4x4xf32>
-}""")
-    with pytest.raises(ValueError) as refused:
-        lower.lower(program, llvm=22)
-    option = "--one-shot-bufferize=bufferize-function-boundaries"
-    assert f"run mlir-opt {option} before" in str(refused.value)
-    followed = toolchain.run([toolchain.tool("mlir-opt", 22), option], program.read_bytes())
-    program.write_bytes(followed)
-    lower.lower(program, llvm=22)
-
-
-#: Operations that need no pass of the user.
-ORDINARY = {
+FUNCTION_WITH = "func.func @f(%a: f32) -> f32 {\n%body\nreturn %r : f32\n}\n"
+IN_KERNELS = {
     "affine": "%j = affine.apply affine_map<(d0) -> (d0 mod 2)>(%i)\n"
     "%w = memref.load %x[%j] : memref<?xf32>",
     "vector.transfer": "%q = vector.transfer_read %x[%c0], %z : memref<?xf32>, vector<4xf32>\n"
@@ -352,34 +275,32 @@ ORDINARY = {
     "%s = vector.reduction <add>, %q : vector<4xf32> into f32\n%w = arith.addf %v, %s : f32",
     "index": "%j = index.add %i, %c0\n%w = memref.load %x[%j] : memref<?xf32>",
     "math": "%w = math.erf %v : f32",
-    "shuffle": SHUFFLED,
+    "shuffle": "%o = arith.constant 1 : i32\n%wd = arith.constant 64 : i32\n"
+    "%w, %ok = gpu.shuffle xor %v, %o, %wd : f32",
+}
+IN_HOST_CODE = {
+    "erf": "%r = math.erf %a : f32",
+    "cbrt": "%r = math.cbrt %a : f32",
+    "sin": "%r = math.sin %a : f32",
+    "rounded up": "%c = arith.constant 3 : index\n%j = arith.ceildivui %c, %c : index\n"
+    "%q = arith.index_cast %j : index to i32\n%r = arith.sitofp %q : i32 to f32",
+    "vector": "%q = vector.broadcast %a : f32 to vector<4xf32>\n"
+    "%r = vector.reduction <add>, %q : vector<4xf32> into f32",
+    "affine": "%c = arith.constant 3 : index\n"
+    "%j = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%c]\n"
+    "%q = arith.index_cast %j : index to i32\n%r = arith.sitofp %q : i32 to f32",
 }
 
 
 @pytest.mark.check
-@pytest.mark.parametrize("case", ORDINARY)
-def test_ordinary_operations_in_kernels_are_lowered(tmp_path: Path, case: str) -> None:
-    _lower(tmp_path, ORDINARY[case])
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("llvm", [22, 19])
 @pytest.mark.parametrize(
-    "body",
+    ("around", "body", "llvm"),
     [
-        "%r = math.erf %a : f32",
-        "%r = math.cbrt %a : f32",
-        "%r = math.sin %a : f32",
-        "%q = vector.broadcast %a : f32 to vector<4xf32>\n"
-        "%r = vector.reduction <add>, %q : vector<4xf32> into f32",
-        "%c = arith.constant 3 : index\n"
-        "%j = affine.apply affine_map<()[s0] -> (s0 floordiv 2)>()[%c]\n"
-        "%q = arith.index_cast %j : index to i32\n%r = arith.sitofp %q : i32 to f32",
+        *((KERNEL_WITH, body, 22) for body in IN_KERNELS.values()),
+        *((FUNCTION_WITH, body, llvm) for body in IN_HOST_CODE.values() for llvm in (22, 19)),
     ],
 )
-def test_ordinary_operations_in_host_code_are_lowered(tmp_path: Path, llvm: int, body: str) -> None:
-    from tests.support import lower
-
+def test_ordinary_operations_are_lowered(around: str, body: str, llvm: int, tmp_path: Path) -> None:
     program = tmp_path / "program.mlir"
-    program.write_text(f"func.func @f(%a: f32) -> f32 {{\n{body}\nreturn %r : f32\n}}\n")
+    program.write_text(around.replace("%body", body))
     lower.lower(program, llvm=llvm)

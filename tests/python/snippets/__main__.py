@@ -21,7 +21,7 @@ def snippet(function: str) -> Callable[[Hip], None]:
     for module in (work, memory):
         if hasattr(module, function):
             return getattr(module, function)
-    return memory.fill_snippet(function)
+    return work.calls_snippet(function) if function in work.CALLS else memory.fill_snippet(function)
 
 
 def main() -> None:

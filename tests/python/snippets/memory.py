@@ -15,12 +15,6 @@ def hipMalloc(hip: Hip) -> None:
     hip.hipMalloc(hip.null, 100)
 
 
-def hipFree(hip: Hip) -> None:
-    hip.hipFree(hip.memory(100))
-    hip.hipFree(hip.null)
-    hip.hipFree(hip.new("char[]", 8))
-
-
 def hipExtMallocWithFlags(hip: Hip) -> None:
     address = hip.made("hipExtMallocWithFlags", "void *", 100, 0)
     hip.hipMemsetD32(address, 1, 25)
@@ -40,11 +34,6 @@ def hipHostMalloc(hip: Hip) -> None:
     hip.ffi.memmove(address, b"pinned", 6)
     assert hip.read(address, 6) == b"pinned"
     assert not hip.made("hipHostMalloc", "void *", 0, 0)
-
-
-def hipHostFree(hip: Hip) -> None:
-    hip.hipHostFree(hip.made("hipHostMalloc", "void *", 100, 0))
-    hip.hipHostFree(hip.null)
 
 
 def hipMemGetInfo(hip: Hip) -> None:

@@ -3,16 +3,50 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 
 from tests.python.snippets.library import Hip
 from tests.support.images import bundle, code_object
 from tests.support.patience import HANG
 
 WARP_SIZE, THREADS_PER_BLOCK = 87, 56  # hipDeviceAttribute_t
+ONE = (1, 1, 1, 1, 1, 1)
+
+#: The arguments of each call of a function whose codes say all.
+CALLS: dict[str, Callable[[Hip], Iterable[tuple]]] = {
+    "hipInit": lambda hip: [(0,)],
+    "hipSetDevice": lambda hip: [(0,), (7,), (-1,)],
+    "hipDeviceGetName": lambda hip: [
+        *((hip.new("char[]", 100), *of) for of in ((100, 0), (2, 0), (0, 0), (100, 7))),
+        (hip.null, 100, 0),
+    ],
+    "hipModuleUnload": lambda hip: [(hip.module(),), (hip.null,)],
+    "hipModuleLaunchCooperativeKernel": lambda hip: [(hip.kernel(), *ONE, 0, hip.null, hip.null)],
+    "hipLaunchKernel": lambda hip: [
+        (hip.new("char[]", 8), ONE[:3], ONE[:3], hip.null, 0, hip.null)
+    ],
+    "hipStreamDestroy": lambda hip: [(hip.stream(),), (hip.null,)],
+    "hipStreamSynchronize": lambda hip: [(hip.stream(),), (hip.null,)],
+    "hipEventDestroy": lambda hip: [(hip.event(),), (hip.null,)],
+    "hipEventRecord": lambda hip: [
+        (event := hip.event(), hip.stream()),
+        (event, hip.null),
+        (hip.null, hip.null),
+    ],
+    "hipFree": lambda hip: [(hip.memory(100),), (hip.null,), (hip.new("char[]", 8),)],
+    "hipHostFree": lambda hip: [
+        (hip.made("hipHostMalloc", "void *", 100, 0),),
+        (hip.null,),
+    ],
+}
 
 
-def hipInit(hip: Hip) -> None:
-    hip.hipInit(0)
+def calls_snippet(function: str) -> Callable[[Hip], None]:
+    def run(hip: Hip) -> None:
+        for arguments in CALLS[function](hip):
+            getattr(hip, function)(*arguments)
+
+    return run
 
 
 def hipGetDeviceCount(hip: Hip) -> None:
@@ -23,19 +57,6 @@ def hipGetDeviceCount(hip: Hip) -> None:
 def hipGetDevice(hip: Hip) -> None:
     assert hip.made("hipGetDevice", "int") == 0
     hip.hipGetDevice(hip.null)
-
-
-def hipSetDevice(hip: Hip) -> None:
-    hip.hipSetDevice(0)
-    hip.hipSetDevice(7)
-    hip.hipSetDevice(-1)
-
-
-def hipDeviceGetName(hip: Hip) -> None:
-    name = hip.new("char[]", 100)
-    for length, device in ((100, 0), (2, 0), (0, 0), (100, 7)):
-        hip.hipDeviceGetName(name, length, device)
-    hip.hipDeviceGetName(hip.null, 100, 0)
 
 
 def hipGetDeviceProperties(hip: Hip) -> None:
@@ -76,11 +97,6 @@ def hipModuleLoadData(hip: Hip) -> None:
     hip.hipModuleLoadData(out, hip.new("char[]", b"no image of anything" * 10))
 
 
-def hipModuleUnload(hip: Hip) -> None:
-    hip.hipModuleUnload(hip.module())
-    hip.hipModuleUnload(hip.null)
-
-
 def hipModuleGetFunction(hip: Hip) -> None:
     module, out = hip.module(), hip.new("hipFunction_t *")
     name = hip.new("char[]", b"test_func")
@@ -117,17 +133,7 @@ def hipModuleLaunchKernel(hip: Hip) -> None:
     hip.hipStreamSynchronize(stream)
     hip.launch(stream, grid=0, function=function)
     hip.launch(stream, block=1025, function=function)
-    one = (1, 1, 1, 1, 1, 1)
-    hip.hipModuleLaunchKernel(hip.null, *one, 0, stream, hip.null, hip.null)
-
-
-def hipModuleLaunchCooperativeKernel(hip: Hip) -> None:
-    one = (1, 1, 1, 1, 1, 1)
-    hip.hipModuleLaunchCooperativeKernel(hip.kernel(), *one, 0, hip.null, hip.null)
-
-
-def hipLaunchKernel(hip: Hip) -> None:
-    hip.hipLaunchKernel(hip.new("char[]", 8), (1, 1, 1), (1, 1, 1), hip.null, 0, hip.null)
+    hip.hipModuleLaunchKernel(hip.null, *ONE, 0, stream, hip.null, hip.null)
 
 
 def hipStreamCreate(hip: Hip) -> None:
@@ -153,16 +159,6 @@ def hipStreamGetDevice(hip: Hip) -> None:
     device = hip.new("int *", 7)
     hip.hipStreamGetDevice(hip.stream(), device)
     assert device[0] == 0
-
-
-def hipStreamDestroy(hip: Hip) -> None:
-    hip.hipStreamDestroy(hip.stream())
-    hip.hipStreamDestroy(hip.null)
-
-
-def hipStreamSynchronize(hip: Hip) -> None:
-    hip.hipStreamSynchronize(hip.stream())
-    hip.hipStreamSynchronize(hip.null)
 
 
 def hipStreamQuery(hip: Hip) -> None:
@@ -201,18 +197,6 @@ def hipEventCreateWithFlags(hip: Hip) -> None:
     for flags in (0, 1, 2, 3):
         hip.made("hipEventCreateWithFlags", "hipEvent_t", flags)
     hip.hipEventCreateWithFlags(hip.new("hipEvent_t *"), 16)
-
-
-def hipEventDestroy(hip: Hip) -> None:
-    hip.hipEventDestroy(hip.event())
-    hip.hipEventDestroy(hip.null)
-
-
-def hipEventRecord(hip: Hip) -> None:
-    event = hip.event()
-    hip.hipEventRecord(event, hip.stream())
-    hip.hipEventRecord(event, hip.null)
-    hip.hipEventRecord(hip.null, hip.null)
 
 
 def hipEventSynchronize(hip: Hip) -> None:

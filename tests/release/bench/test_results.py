@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 
@@ -18,11 +17,6 @@ FIGURES = (native.ROOT / "docs" / "record" / "figures.md").read_text(encoding="u
 def test_tables_show_the_results(name: str) -> None:
     text = (native.ROOT / name).read_text(encoding="utf-8")
     assert table.refreshed(text, native.ROOT) == text, "run: python -m bench tables"
-
-
-def test_the_figures_have_tables() -> None:
-    for kind in ("programs", "models", "graphs"):
-        assert re.search(rf"<!-- table {kind} \S+ cuda -->\n[^<]*\|", FIGURES)
 
 
 def test_only_pictures_that_a_page_shows_are_kept() -> None:

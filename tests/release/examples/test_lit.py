@@ -61,11 +61,3 @@ def test_the_lines_run_a_test_in_llvms_style(suite: Path) -> None:
     (suite / TEST.name).write_text(text.replace("CHECK: [0, 2", "CHECK: [0, 3"))
     assert "Failed: 1 (100.00%)" in run(suite, "lit -v . || true").stdout
     (suite / TEST.name).write_text(text)
-
-
-@pytest.mark.check
-@pytest.mark.parametrize("line", [0, 1])
-def test_each_line_is_needed(suite: Path, line: int) -> None:
-    local = (suite / "lit.local.cfg").read_text().splitlines()
-    (suite / "lit.local.cfg").write_text(local[1 - line])
-    assert "Failed: 1 (100.00%)" in run(suite, "lit -v . || true").stdout

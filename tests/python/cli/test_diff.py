@@ -78,9 +78,6 @@ def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-# ---- what cannot be compared ----
-
-
 # ---- which launch is which ----
 
 

@@ -120,9 +120,6 @@ def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     assert [module["loads"] for module in stats["modules"]] == [2]
 
 
-# ---- no runtime named ----
-
-
 # ---- launches ----
 
 

@@ -83,9 +83,6 @@ def test_no_process_of_a_comparison_outlives_it(
     assert [runner._process.poll() is None for runner in started] == [False] * 4
 
 
-# ---- figures -------------------------------------------------------------------------------------
-
-
 # ---- the command ---------------------------------------------------------------------------------
 
 

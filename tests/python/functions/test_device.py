@@ -12,10 +12,10 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt._lowering import lower
 from tests.devices.gpu import CHIP
 from tests.python.functions import DEVICE, library
 from tests.python.launches import KERNELS
+from tests.support import lower
 from tests.support.child import BACKENDS_WITH_GPU, ROOT, Mgpu, environment, in_child
 from tests.support.folders import in_folder
 from tests.support.patience import HANG, run_process

@@ -167,7 +167,7 @@ def test_device_arrays_have_interfaces(mgpu: Mgpu) -> None:
     for consumer in (None, 0, 1, -1, stream.handle):
         assert array.__dlpack__(stream=consumer)
     array.fill_on(stream.handle)
-    with stream:
+    with mgpu_rt.use_stream(stream):
         assert array.__cuda_array_interface__["stream"] == stream.handle
     assert array.__cuda_array_interface__["stream"] is None
     assert mgpu.stderr() == ""

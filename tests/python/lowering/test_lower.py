@@ -128,7 +128,7 @@ def test_a_missing_tool_is_named_with_its_package(
     with pytest.raises(toolchain.ToolchainMissing, match=f"install what Debian calls {package}"):
         toolchain.tool(name, 99)
     with pytest.raises(toolchain.ToolchainMissing, match="cc is missing: install what Debian"):
-        object_files.link([], libraries=[], out=tmp_path / "program")
+        lower.link([], libraries=[], out=tmp_path / "program")
     (tmp_path / "apt-get").touch(mode=0o755)
     with pytest.raises(toolchain.ToolchainMissing, match=f": apt-get install {package}, or put"):
         toolchain.tool(name, 99)

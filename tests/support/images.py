@@ -36,12 +36,6 @@ def exports_a_constant(chip: str | None = None) -> bytes:
     return lower.code_object(Path(__file__).with_name("constant.mlir"), chip or default_chip())
 
 
-def has_a_private_global() -> bytes:
-    """Returns the code object of private_global.mlir."""
-    source = Path(__file__).with_name("private_global.mlir")
-    return lower.code_object(source, default_chip())
-
-
 def bundle(*images: bytes) -> bytes:
     """Returns a clang offload bundle of several code objects for amdgcn, after an empty host
     entry."""

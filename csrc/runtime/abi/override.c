@@ -3,6 +3,7 @@
 #include "graphs/build.h"
 #include "graphs/graphs.h"
 #include "memory/registrations.h"
+#include "modules/modules.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
 
@@ -45,6 +46,7 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
 static void end_exclusive_hip(void) {
     PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
     PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
+    PROOF_STEP(override_may_set_constants, module_unshare_constants());
     (void)registration_cache.trim(ALL_DEVICES);
 }
 

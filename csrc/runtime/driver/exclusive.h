@@ -2,10 +2,11 @@
  *
  * Either the user declares it (MGPU_RT_EXCLUSIVE=on), or HIP reports each call of other code
  * (witness.h). The two differ in what they permit. The user's word also covers the future. So the
- * library may postpone waits and keep memory registered. HIP's word covers only the past: other
- * code may call HIP a moment later. So the library only leaves out queries about streams, blocks,
- * resets and the kind of memory at an address. An override may call HIP itself, so the first
- * override ends the user's word (override.c). */
+ * library may postpone waits, keep memory registered, and share modules whose constants the program
+ * could set. HIP's word covers only the past: other code may call HIP a moment later. So the
+ * library only leaves out queries about streams, blocks, resets and the kind of memory at an
+ * address. An override may call HIP
+ * itself, so the first override ends the user's word (override.c). */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 

@@ -1,5 +1,6 @@
 #include "modules/modules.h"
 #include "check.h"
+#include "driver/exclusive.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,8 @@ static void bind_slot(const struct load *load, struct module *module) {
         return;
     load->thread->loaded = module;
     const size_t number = number_image(load);
-    if (module->shared && number && has_slot(load->thread, number))
+    const bool lasts = module->shared && (!module->image.settable || exclusive_hip());
+    if (lasts && number && has_slot(load->thread, number))
         load->thread->modules[number] = (struct module_slot){
             module, module_version_and_state(module_version(module), MODULE_IDLE)};
 }
@@ -164,6 +166,11 @@ struct module *module_lookup_table(const struct load *load) {
 }
 
 /* ---- entering ---- */
+
+bool module_may_share(const struct image *image) {
+    return !image->writable &&
+           PROOF(nobody_sets_its_constants, !image->settable || sole_user_so_far());
+}
 
 /* Returns whether module_cost_all equals the sum of all modules' costs. Under tables_lock. */
 CHECKS bool cost_agrees(void) {

@@ -140,9 +140,16 @@ struct load {
     struct image image; /* image.bytes is NULL if the library has not read the image */
     int device;
     bool constant;       /* the image can neither change nor be unmapped */
-    bool shared;         /* the module may serve later loads: these must not see changed globals */
+    bool shared;         /* the module may serve later loads */
     unsigned char *copy; /* the copy of the image, or NULL */
 };
+
+/* Returns true if one module may serve all loads of an image, one load after another. If the
+ * program can change the image's globals, a shared module would show a later load the changes from
+ * an earlier load. Other code can set constants by their names. So the answer for an image with
+ * such constants holds for one call of the library, and a later sole_user_of_hip must confirm it.
+ */
+bool module_may_share(const struct image *image);
 
 /* Returns an idle module of the load's image on the load's device; from now on the program holds
  * the module. The function serves an image at a new address, or an image whose module another
@@ -217,6 +224,10 @@ void module_enforce_limit(void);
 /* Pins or unpins a module. The library does not evict a pinned module at a limit, but the manager
  * and mgpu_rt_empty_cache can evict the module. */
 void module_pin(void *handle, int pinned);
+
+/* Ends the sharing of modules whose image has constants, and unloads these modules if they are
+ * idle. The library calls this function when other code may call HIP (driver/exclusive.h). */
+void module_unshare_constants(void);
 
 extern const struct cache module_cache;
 

@@ -52,6 +52,7 @@ struct world {
         bool alive;
         unsigned image, loads; /* the module's image, and how often the image was loaded */
         int device;
+        bool set; /* other code has set a constant of the module */
     } modules[MOST_MODULES];
     struct {
         bool alive;
@@ -113,10 +114,11 @@ extern const struct witness_functions model_reports;
 void model_report_calls(void);
 
 /* Calls of other code, of which HIP reports before the call runs: allocates memory, records an
- * event, or launches a kernel that uses the memory. */
+ * event, launches a kernel that uses the memory, or sets a constant of a module. */
 void model_other_code_allocates(void);
 void model_other_code_records(hipEvent_t event, unsigned stream);
 void model_other_code_launches(unsigned stream, void *address);
+void model_other_code_sets(const void *module);
 /* Destroys a stream, or creates one that ignores the null stream. */
 void model_other_code_destroys(hipStream_t stream);
 hipStream_t model_other_code_creates(void);
@@ -129,6 +131,7 @@ void model_lose_device(void);
 /* The images that threads may load. */
 enum { IMAGE_BYTES = 64 };
 extern unsigned char model_images[2][IMAGE_BYTES];
+extern bool model_has_constants; /* HIP knows constants of the images by name */
 
 bool model_event_is_past(hipEvent_t event);
 bool model_event_is_alive(hipEvent_t event);

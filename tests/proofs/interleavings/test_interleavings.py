@@ -34,6 +34,7 @@ SCENARIOS = (
     "blocks-reported",
     "blocks-sized",
     "streams-reported",
+    "modules-reported",
 )
 
 

@@ -11,7 +11,8 @@ enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* a larger table is not read to its
 struct contents {
     uint64_t end;  /* the end of the last entry, as an offset in the file */
     bool doubtful; /* an image cannot be read */
-    bool writable; /* an image contains, or may contain, globals that a kernel or the host writes */
+    bool writable; /* an image contains, or may contain, globals that a kernel can write */
+    bool settable; /* an image contains constants that the host can set */
     bool opaque;   /* an image is compressed, or of a kind that this reader does not support */
 };
 
@@ -20,6 +21,7 @@ static void add_elf(struct contents *contents, struct image *whole, struct view 
     image_describe_elf(&image, entry);
     contents->doubtful |= image.size == 0;
     contents->writable |= DOUBT(bundle_entry_is_writable, image.writable);
+    contents->settable |= image.settable;
     if (image.machine)
         whole->machine = image.machine;
 }
@@ -88,6 +90,7 @@ void image_describe_bundle(struct image *image, struct view *view) {
     image->head = BUNDLE_HEAD;
     image->sized_by_tables = true;
     image->writable = contents.writable;
+    image->settable = contents.settable && !contents.writable;
     image->opaque = contents.opaque;
 }
 
@@ -151,6 +154,7 @@ void image_describe_fatbin(struct image *image, struct view *view) {
     struct view whole = view_part(view, 0, size);
     read_entries(&contents, image, &whole, header.header_size);
     image->writable = contents.writable;
+    image->settable = contents.settable && !contents.writable;
     if (contents.doubtful)
         return;
     image->size = size;

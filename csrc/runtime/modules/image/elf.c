@@ -181,6 +181,6 @@ void image_describe_elf(struct image *image, struct view *view) {
     image->size = size;
     image->head = sizeof header;
     image->sized_by_tables = size > tables_end(&header);
-    image->writable =
-        has_writable(image, &header) || DOUBT(host_may_set_constants, has_settable(image, &header));
+    image->writable = has_writable(image, &header);
+    image->settable = !image->writable && has_settable(image, &header);
 }

@@ -28,11 +28,11 @@ ENDING = ".json"  # ending of the files that `compare` and `report` make a run w
 
 
 class _Sum:
-    """Numbers that add up field by field."""
+    """Numbers that add up field by field. A sum with None, which was not counted, is None."""
 
     def __add__(self: Sum, other: Sum) -> Sum:
-        names = (each.name for each in fields(self))
-        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
+        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)]
+        return type(self)(*(None if None in pair else sum(pair) for pair in pairs))
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,16 @@ class Counter(_Sum):
 
 @dataclass(frozen=True)
 class Cache(_Sum):
-    hits: int
+    hits: int | None
     misses: int
     evictions: int
 
     @property
     def rate(self) -> float | None:
-        """Returns the share of hits; None if the program requested no objects."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else None
+        """Returns the share of hits; None if the program requested no objects, or if hits were not
+        counted."""
+        asked = (self.hits or 0) + self.misses
+        return None if self.hits is None or not asked else self.hits / asked
 
 
 @dataclass(frozen=True)
@@ -235,8 +236,9 @@ def _registered(cache: Cache | None, values: dict[str, int]) -> str:
     if cache is None or not cache.misses:
         return ""
     kept = _read(_Kept, values)
+    hits = "not counted" if cache.hits is None else cache.hits
     return (
-        f"registered memory: hits {cache.hits}, misses {cache.misses}, cached {kept.ranges} "
+        f"registered memory: hits {hits}, misses {cache.misses}, cached {kept.ranges} "
         f"({kept.bytes} bytes), evicted {cache.evictions}: {kept.changed} because pages changed, "
         f"{kept.limited} for the limit"
     )
@@ -273,16 +275,16 @@ def parse(raw: Any, path: str | Path) -> Statistics:
         process, device = raw.get("process"), raw.get("device")
         caches = _named(Cache, raw["cache"])
         return Statistics(
-            program=_named(Counter, raw["abi"]),
-            driver=_named(Counter, raw["hip"]),
+            program=_named(Counter, raw["abi"] or {}),
+            driver=_named(Counter, raw["hip"] or {}),
             caches=caches,
-            failed={_read(Failure, row): row["calls"] for row in raw.get("failed", [])},
-            overridden=raw.get("overridden", 0),
-            kernels=_named(Counter, raw.get("kernels", {}), calls="launches"),
-            copies=_named(Copies, raw.get("copies", {})),
+            failed={_read(Failure, row): row["calls"] for row in raw.get("failed") or []},
+            overridden=raw.get("overridden") or 0,
+            kernels=_named(Counter, raw.get("kernels") or {}, calls="launches"),
+            copies=_named(Copies, raw.get("copies") or {}),
             graphs=_read(Graphs, raw["graphs"]) if "graphs" in raw else Graphs(),
             made=_read(Made, raw["made"]) if "made" in raw else Made(),
-            modules=tuple(_read(Module, module) for module in raw.get("modules", [])),
+            modules=tuple(_read(Module, module) for module in raw.get("modules") or []),
             processes=(_read(Process, process),) if process is not None else (),
             start=raw["start"]["ns"] if "start" in raw else None,
             device=_device(device, process or {}) if device is not None else None,

@@ -171,7 +171,7 @@ def _cells(cache: Cache | None) -> tuple[str, str, str]:
     if cache is None or cache == _UNUSED:
         return NONE, NONE, NONE
     rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
-    return str(cache.hits), str(cache.misses), rate
+    return NONE if cache.hits is None else str(cache.hits), str(cache.misses), rate
 
 
 def copies(sides: Sequence[Side]) -> Iterator[Table]:

@@ -55,6 +55,27 @@ def files(forum: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
 # ---- stats ----
 
 
+#: Writes the recording of a process that counts no calls.
+RECORDS_ITSELF = """
+#include "program.h"
+void *mgpu_rt_record(size_t *bytes);
+int main(int argc, char **argv) {
+    size_t bytes;
+    mgpuMemFree(mgpuMemAlloc(64, NULL, 0), NULL);
+    FILE *file = fopen(argv[argc - 1], "w");
+    void *recording = mgpu_rt_record(&bytes);
+    return fwrite(recording, 1, bytes, file) != bytes || fclose(file);
+}
+"""
+
+
+def test_a_recording_without_counted_calls_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "recording"
+    assert known.run_program(known.program(tmp_path, RECORDS_ITSELF), file).returncode == 0
+    lines = invoke("stats", str(file)).stdout.splitlines()
+    assert ["memory", "–", "1", "–", "0"] in [line.split() for line in lines]
+
+
 #: Calls the library, and then HIP itself, which the stub reports to the library.
 CALLS_HIP = """
 #include "program.h"

@@ -45,7 +45,6 @@ AT_START = ("LD_", "GLIBC_", "MALLOC_", "PYTHON", "MGPU_RT_TEST_HANG")
 #: Modules whose children end like any Python process.
 PYTHON_ENDS = (
     "tests.python.functions.test_finalizers",
-    "tests.python.launches.test_module",
     "tests.python.manager.",
     "tests.python.runtime.test_failing",
 )

@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from mgpu_rt.manager import _manager
 from tests.python.manager.test_hosting_python import PRELUDE
 from tests.support.child import ROOT, library
 from tests.support.hosting import (
@@ -259,6 +261,22 @@ def test_a_failed_policy_is_replaced(policy: str, reason: str, tmp_path: Path) -
         said = program.said()
         assert reason in said
         assert said.count(" failed") == 1
+
+
+class FailsOnce:
+    """A policy that must not get a second turn."""
+
+    def decide(self, caches: object) -> None:
+        raise ValueError("once")
+
+
+def test_a_failed_policy_gets_no_further_turn() -> None:
+    table = mock.Mock()
+    table.turns.return_value = iter([{}] * 3)
+    _manager.serve(table, f"{__name__}:FailsOnce", [str(ROOT)])
+    said = [call.args[0] for call in table.say.call_args_list]
+    assert [line.split()[1] for line in said] == ["is", "failed,"], said
+    assert table.answer.call_count == 3  # the start, and the default policy's two turns
 
 
 @pytest.mark.parametrize("path", ["policies", "", "/nowhere"])

@@ -272,24 +272,25 @@ def load(path: str | Path, how_to_get: str) -> list[Any]:
 
 def parse(raw: Any, path: str | Path) -> Statistics:
     try:
-        process, device = raw.get("process"), raw.get("device")
+        given = {name: value for name, value in raw.items() if value is not None}  # counted
+        process, device = given.get("process"), given.get("device")
         caches = _named(Cache, raw["cache"])
         return Statistics(
-            program=_named(Counter, raw["abi"] or {}),
-            driver=_named(Counter, raw["hip"] or {}),
+            program=_named(Counter, given.get("abi", {})),
+            driver=_named(Counter, given.get("hip", {})),
             caches=caches,
-            failed={_read(Failure, row): row["calls"] for row in raw.get("failed") or []},
-            overridden=raw.get("overridden") or 0,
-            kernels=_named(Counter, raw.get("kernels") or {}, calls="launches"),
-            copies=_named(Copies, raw.get("copies") or {}),
+            failed={_read(Failure, row): row["calls"] for row in given.get("failed", [])},
+            overridden=given.get("overridden", 0),
+            kernels=_named(Counter, given.get("kernels", {}), calls="launches"),
+            copies=_named(Copies, given.get("copies", {})),
             graphs=_read(Graphs, raw["graphs"]) if "graphs" in raw else Graphs(),
             made=_read(Made, raw["made"]) if "made" in raw else Made(),
-            modules=tuple(_read(Module, module) for module in raw.get("modules") or []),
+            modules=tuple(_read(Module, module) for module in given.get("modules", [])),
             processes=(_read(Process, process),) if process is not None else (),
             start=raw["start"]["ns"] if "start" in raw else None,
             device=_device(device, process or {}) if device is not None else None,
             other_calls=str(raw.get("other_calls") or ""),
-            memory=_named(Memory, raw.get("memory") or {}),
+            memory=_named(Memory, given.get("memory", {})),
             registered=_registered(caches.get("registrations"), raw.get("kept", {})),
             raw=raw,
         )

@@ -194,7 +194,8 @@ def test_churn_asks_the_driver_for_memory_once(
     assert (outcome.hip("hipMalloc"), outcome.hip("hipFree")) == (1, 0)
     assert (outcome.hip("hipHostMalloc"), outcome.hip("hipHostFree")) == (1, 0)
     assert outcome.hip("hipStreamSynchronize") <= LAUNCHES + 1  # and once before the destroy
-    assert outcome.hip("hipPointerGetAttributes") <= 2  # for each end of the copy up
+    # For each end of the copy up, and again after the first look-up, which may bring globals.
+    assert outcome.hip("hipPointerGetAttributes") <= 4
     assert outcome.stats["cache"]["memory"] == {
         "hits": LAUNCHES - 1,
         "misses": 1,

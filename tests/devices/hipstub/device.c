@@ -5,6 +5,8 @@
 #include "shared.h"
 #include "stream.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static _Thread_local int device_of_thread;
@@ -62,13 +64,14 @@ hipError_t emu_hipDeviceGetName(char *name, int length, int device) {
 /* Stores the device's name and target, in the layout of HIP up to 7.2. */
 hipError_t emu_hipGetDeviceProperties(void *properties, int device) {
     enum { SIZE = 792, TARGET = 396, LARGE_BAR = 764 };
-    static const char target[] = "gfx90a:sramecc+:xnack-";
+    const char *const xnack = getenv("HSA_XNACK");
+    const char on_or_off = xnack != NULL && strcmp(xnack, "1") == 0 ? '+' : '-';
     if (properties == NULL)
         return hipErrorInvalidValue;
     if (device < 0 || device >= stub_devices)
         return hipErrorInvalidDevice;
     memset(properties, 0, SIZE);
-    memcpy((char *)properties + TARGET, target, sizeof target);
+    snprintf((char *)properties + TARGET, SIZE - TARGET, "gfx90a:sramecc+:xnack%c", on_or_off);
     memcpy((char *)properties + LARGE_BAR, &stub_large_bar, sizeof stub_large_bar);
     return emu_hipDeviceGetName(properties, TARGET, device);
 }

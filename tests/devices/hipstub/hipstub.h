@@ -18,6 +18,7 @@
  * device, and with several devices it leaves pinned and managed memory.
  *   HIPSTUB_VERSION the result of hipRuntimeGetVersion, 50221153 (Debian 12's). From 70000000 on
  * the thread's last error behaves as in HIP 7 (log.c).
+ *   HSA_XNACK 1: the devices' target has xnack on.
  *   HIPSTUB_CAPABILITY  ten times the devices' compute capability, 90: from 125 on, gfx1250's,
  *                     they have clusters, which hipDrvLaunchKernelEx of version 7 takes.
  *   HIPSTUB_PAGEABLE 1: the devices report that they reach pageable host memory.

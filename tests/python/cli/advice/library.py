@@ -44,7 +44,7 @@ LIBRARY = {
     ),
     "an image with xnack": (
         f"{STEPS} --chip gfx90a:xnack+; {RUN} ./steps",
-        r"Compile the image for this GPU: mgpu-rt lower (--chip gfx90a)",
+        r"set HSA_XNACK=1, or compile it for both: mgpu-rt lower (--chip gfx90a)",
         f"{STEPS} {{0}}; {RUN} ./steps",
         (0, "3\n"),
     ),

@@ -98,6 +98,11 @@ _LINKED = ("executable", "library")
     "kernels or copies write, copies only from and to host memory that lives on, and returns "
     "nothing. `mgpu-rt run --stats` counts the replays. May be given several times.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the commands of MLIR's and LLVM's tools for a shell, and run none of them.",
+)
 def lower(
     program: str,
     out: str,
@@ -109,6 +114,7 @@ def lower(
     passes: str,
     links: tuple[str, ...],
     graphs: tuple[str, ...],
+    dry_run: bool,
 ) -> None:
     """Lower an MLIR program to an object file.
 
@@ -144,6 +150,9 @@ def lower(
     with explained(program, pipeline):
         if absent := toolchain.missing(_needs(pipeline, emit)):
             raise without(absent)
+        if dry_run:
+            click.echo(_script(program, out, pipeline, emit, links, graphs), nl=False)
+            return
         content = _content(text, pipeline, emit, links, graphs)
         _write(out, content, executable=emit in _LINKED)
 
@@ -189,6 +198,35 @@ def _content(
         return compiled
     shared = emit == "library"
     return object_files.link({"program.o": compiled}, pipeline.llvm, links, shared=shared)
+
+
+def _script(
+    program: str,
+    out: str,
+    pipeline: Pipeline,
+    emit: str,
+    links: Sequence[str],
+    graphs: Sequence[str],
+) -> str:
+    """Returns what _content() runs as shell commands. Raises ToolchainMissing, ValueError."""
+    from mgpu_rt._lowering import object_files, steps
+
+    if emit == "image":
+        lowered = out if out == "-" else f"{out}.mlir"
+        text = steps.script(pipeline.device_steps(), program, lowered)
+        return f"{text}# mgpu-rt itself: takes the image from gpu.binary's string\n"
+    if emit == "mlir":
+        return steps.script(pipeline.steps(), program, out)
+    chain = object_files.object_steps(pipeline, graphs, dict)
+    if emit == "object":
+        return steps.script(chain, program, out)
+    out = "program" if out == "-" else out
+    compiled = (
+        f"./{out}.o" if out.startswith(("-", "@")) else f"{out}.o"
+    )  # cc takes -x.o for an option
+    text = steps.script(chain, program, compiled)
+    shared = emit == "library"
+    return text + object_files.link_script(compiled, out, pipeline.llvm, links, shared=shared)
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:

@@ -78,6 +78,7 @@ def _refusal(failed: LoweringFailed, program: str) -> CommandError:
     from mgpu_rt._lowering import preparation
 
     told = f"'{program}' was not lowered: {failed.tool} failed"
+    told += " (`mgpu-rt lower --dry-run` prints the commands)"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         names = ", ".join(sorted(undefined))
         return CommandError(f"{told}; name a file or library that defines {names} with --link")

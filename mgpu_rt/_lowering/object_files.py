@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -74,9 +75,13 @@ def compile_steps(
     """Returns the steps from the LLVM dialect to an object file. With ``split``, opt splits the
     coroutines of the async dialect, which llc cannot compile."""
     translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
-    wrap = Step(edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode())
+    wrap = Step(
+        edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode(),
+        words="puts the functions of --graph into wrappers that replay a graph",
+    )
     add_types = Step(
-        edit=lambda ir: sidecar.append_to(ir.decode(), types() if types else {}).encode()
+        edit=lambda ir: sidecar.append_to(ir.decode(), types() if types else {}).encode(),
+        words="adds the types of the functions, by which Python calls them",
     )
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
@@ -103,6 +108,18 @@ def link(
         # The linker runs in the folder, so that its messages name the files without a path.
         toolchain.run(command, env=plain, folder=scratch)
         return Path(scratch, "out").read_bytes()
+
+
+def link_script(compiled: str, out: str, llvm: int, links: Sequence[str], *, shared: bool) -> str:
+    """Returns the command of link() for a shell. It names all of LLVM's libraries, of which the
+    linker takes those that the program calls."""
+    present = [name for name in toolchain.SUPPORT if toolchain.library(name, llvm)]
+    others, places = linked(links, llvm)
+    called, more = linked(present, llvm)
+    others += ["-Wl,--as-needed", *called, "-Wl,--no-as-needed"]
+    rpath = dict.fromkeys([RUNTIME.parent, *places, *more])
+    command = link_command([compiled], [RUNTIME], [*rpath], others, out, shared=shared)
+    return shlex.join(map(str, command)) + "\n"
 
 
 def link_command(

@@ -210,14 +210,15 @@ def _without_queues(text: bytes) -> bytes:
 #: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at
 #: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are
 #: 0 in any case, so the kernel's code is unchanged.
-_NO_QUEUES = Step(edit=_without_queues)
+_NO_QUEUES = Step(edit=_without_queues, words="hides OpenCL's queues from HIP 5.2")
 
-#: Refuses an image that calls an undefined function.
-_DEFINED = Step(edit=without_undefined)
+_DEFINED = Step(edit=without_undefined, words="refuses an image that calls an undefined function")
 
 #: LLVM 22 ends PTX with a 0 when it translates the module. LLVM 19 adds no 0, so the driver would
 #: also read the bytes after the PTX.
-_ENDED_PTX = Step(edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode())
+_ENDED_PTX = Step(
+    edit=lambda text: _ASSEMBLY.sub(r'\1\\00"', text.decode()).encode(), words="ends PTX with a 0"
+)
 
 
 def pipeline(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ class Step:
     variables: Mapping[str, str] = field(default_factory=dict)  # beside this process's
     rocm: int = 0  # the release whose linker it finds at ROCM_PATH, with AMD's device libraries
     edit: Callable[[bytes], bytes] | None = None
+    words: str = ""  # what the edit does, for script()
 
 
 def run(steps: Sequence[Step], content: bytes) -> bytes:
@@ -60,3 +62,30 @@ def _rocm(llvm: int) -> Iterator[Path]:
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(part)
         yield Path(scratch)
+
+
+def script(steps: Sequence[Step], source: str, out: str) -> str:
+    """Returns the steps as shell commands that read ``source`` and write ``out``; "-" stands for
+    stdin or stdout. A comment takes the place of each edit."""
+    lines = []
+    rocm = next((step.rocm for step in steps if step.rocm), 0)
+    if rocm:
+        lines += ["ROCM_PATH=$(mktemp -d) && export ROCM_PATH", 'mkdir -p "$ROCM_PATH/llvm/bin"']
+        for place, part in _rocm_parts(rocm).items():
+            lines.append(f'ln -s {shlex.quote(str(part))} "$ROCM_PATH/{place}"')
+    tools = [step for step in steps if not step.edit]
+    for step in steps:
+        if step.edit:
+            lines.append(f"  # mgpu-rt itself: {step.words}")
+            continue
+        words = [f"{name}={shlex.quote(value)}" for name, value in step.variables.items()]
+        words.append(shlex.join(map(str, step.command)))
+        if step is tools[0] and source != "-":
+            words.append(f"< {shlex.quote(source)}")
+        if step is not tools[-1]:
+            words.append("|")
+        elif out != "-":
+            words.append(f"> {shlex.quote(out)}")
+        lines.append(" ".join(words))
+    lines += ['rm -r "$ROCM_PATH"'] if rocm else []
+    return "\n".join(lines) + "\n"

@@ -119,6 +119,24 @@ def test_kernels_in_a_launch_are_outlined(tmp_path: Path, llvm: int) -> None:
 
 
 @pytest.mark.check
+@pytest.mark.parametrize("words", [(), ("--llvm", 19, "-g")])
+def test_a_dry_run_prints_commands_that_make_the_program(
+    tmp_path: Path, words: tuple[object, ...]
+) -> None:
+    """A shell that runs the commands makes an executable that behaves like the command's own."""
+    program, out = tmp_path / "-a program.mlir", tmp_path / "it's mine"
+    program.write_text(with_iterations(LAUNCHES, 3))
+    shown = lower(program, "-o", out, "--emit", "executable", *words, "--dry-run")
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert list(tmp_path.iterdir()) == [program]
+    assert b"mgpu-rt itself: adds the types of the functions" in shown.stdout
+    subprocess.run(["sh", "-e"], input=shown.stdout, check=True, timeout=HANG)
+    done = run(out)
+    assert done.stdout == "2.5"
+    assert " 6 mgpuLaunchKernel\n" in done.stderr
+
+
+@pytest.mark.check
 def test_objects_and_libraries_are_linked(tmp_path: Path) -> None:
     """The user passes libraries as paths. At run time, the program finds the shared library."""
     source = '#include <stdio.h>\nvoid printF32(float f) { printf("%.1f!", f); }\n'

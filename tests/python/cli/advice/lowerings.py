@@ -110,6 +110,12 @@ LOWERINGS = {
         f"mgpu-rt lower --emit executable {{0}} five.o calls.mlir -o calls && {RUN} ./calls",
         (5, ""),
     ),
+    "a tool that fails": (
+        "mgpu-rt lower wrong.mlir -o wrong.o",
+        r"mlir-opt failed \(`(mgpu-rt lower --dry-run)` prints the commands\)",
+        "{0} wrong.mlir -o wrong.o | bash -e",
+        (0, "error: invalid type identifier"),
+    ),
     "a part of a memref": (
         f"{RUN} part.mlir",
         r"copy the whole memref, or these elements by a kernel",

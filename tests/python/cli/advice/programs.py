@@ -284,6 +284,7 @@ PROGRAMS = {
     "part.mlir": COPIES.replace("COPY", A_PART),
     "whole.mlir": COPIES.replace("COPY", ALL),
     "calls.mlir": CALLS,
+    "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
     "forks.py": FORKS,

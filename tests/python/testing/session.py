@@ -180,7 +180,7 @@ def test_passed_on_this_device():
 
 @pytest.mark.mgpu("mi300x")
 def test_error_an_unknown_device():
-    """@pytest.mark.mgpu: 'mi300x' is named gfx942 here"""
+    """@pytest.mark.mgpu: 'mi300x' is none of auto"""
 
 
 @pytest.mark.mgpu

@@ -85,7 +85,7 @@ def test_each_test_ends_as_it_says(words: tuple[str, ...], programs: Path, tmp_p
 def test_a_device_is_named_before_the_tests(tmp_path: Path) -> None:
     shutil.copy(SESSION, tmp_path / "test_session.py")
     for words, said in (
-        (("--mgpu-device", "mi300x"), "--mgpu-device mi300x: 'mi300x' is named gfx942 here"),
+        (("--mgpu-device", "mi300x"), "--mgpu-device mi300x: 'mi300x' is none of auto"),
         (("--mgpu-device", "hip"), "MGPU_RT_HIP=/nowhere: there is no such file"),
     ):
         done = run(tmp_path, *words, MGPU_RT_HIP="/nowhere", MGPU_RT_CUDA="/nowhere")

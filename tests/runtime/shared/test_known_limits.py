@@ -46,6 +46,11 @@ def _launch(mgpu: Mgpu, memory: int = 0) -> bool:
     return True
 
 
+def _launch_cooperative(mgpu: Mgpu, memory: int) -> None:
+    null = mgpu.null
+    mgpu.LaunchKernelCooperative(forum(mgpu), 1, 1, 1, 0, 0, 0, 1, 1, 1, memory, null, null, null)
+
+
 #: Calls of HIP, the number of their error, and the calls of the program that make them. HIP 5.7.1
 #: may report a load's lack of memory as error 303, and HIP 6.4.3 as error 209.
 TRIED_AGAIN: dict[str, tuple[str, str, Callable[[Mgpu], object]]] = {
@@ -75,6 +80,11 @@ REFUSED: dict[str, tuple[str, str, Callable[[Mgpu], object]]] = {
     "image-5.2.3": ("hipModuleLoadData", "209", lambda mgpu: _load(mgpu, "gfx908")),
     "image-5.7.1": ("hipModuleLoadData", "303", lambda mgpu: _load(mgpu, "gfx908")),
     "workgroup": ("hipModuleLaunchKernel", "2", lambda mgpu: _launch(mgpu, 65537)),
+    "cooperative": (
+        "hipModuleLaunchCooperativeKernel",
+        "2",
+        lambda mgpu: _launch_cooperative(mgpu, 65537),
+    ),
 }
 
 

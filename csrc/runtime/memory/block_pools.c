@@ -172,30 +172,29 @@ static struct block *newest_of(const struct block_pool *pool, size_t list) {
     return lists ? load_relaxed(&lists->newest[list % LISTS_A_GROUP]) : NULL;
 }
 
-static void add_to_list(struct block_pool *pool, struct block *block);
-
-/* Adds a block to a pool that has no group of lists for the block yet. If there is no memory for a
- * stream's group, the block enters the pool of its device. Under tables_lock. */
-static __attribute__((noinline)) void add_to_new_group(struct block_pool *pool,
-                                                       struct block *block) {
+/* Gives a pool the group of lists that a block needs, and returns the pool. If there is no memory
+ * for a stream's group, returns the pool of the block's device. Allocates for a stream, so the
+ * caller does not hold tables_lock: no allocator is called under that lock. */
+static __attribute__((noinline, cold)) struct block_pool *with_group(struct block_pool *pool,
+                                                                     const struct block *block) {
     const size_t group = list_of(block) / LISTS_A_GROUP;
-    struct block_lists *lists = pool->owner ? calloc(1, sizeof *lists) : NULL;
-    if (!lists) {
+    struct block_lists *none = NULL, *fresh = pool->owner ? calloc(1, sizeof *fresh) : NULL;
+    if (!fresh) {
         pool = block->shared ? &shared_pools[block->device] : &device_pools[block->device];
-        lists = &(block->shared ? shared_lists : device_lists)[block->device][group];
+        fresh = &(block->shared ? shared_lists : device_lists)[block->device][group];
     }
-    store_release(&pool->groups[group], lists);
-    add_to_list(pool, block);
+    if (!cas_acq_rel_acquire(&pool->groups[group], &none, fresh) && pool->owner)
+        free(fresh);
+    return pool;
 }
 
-/* Makes a block the newest of its list. Under tables_lock. */
-static void add_to_list(struct block_pool *pool, struct block *block) {
+/* Makes a block the newest of its list. Returns false if the pool has no such list yet. Under
+ * tables_lock. */
+static bool add_to_list(struct block_pool *pool, struct block *block) {
     const size_t list = list_of(block), at = list % LISTS_A_GROUP;
     struct block_lists *const lists = pool->groups[list / LISTS_A_GROUP];
-    if (UNLIKELY(!lists)) {
-        add_to_new_group(pool, block);
-        return;
-    }
+    if (UNLIKELY(!lists))
+        return false;
     struct block *const older = lists->newest[at] ? lists->newest[at] : block;
     struct block *const newer = older == block ? block : older->newer;
     block->pool = pool;
@@ -204,7 +203,9 @@ static void add_to_list(struct block_pool *pool, struct block *block) {
     older->newer = newer->older = block;
     store_relaxed(&lists->newest[at], block);
     lists->filled |= UINT64_C(1) << at;
-    store_relaxed(&pool->waiting, pool->waiting + (list == WAITING_LIST));
+    if (list == WAITING_LIST)
+        store_relaxed(&pool->waiting, pool->waiting + 1);
+    return true;
 }
 
 /* Removes a block from its list, and clears its fences. The caller then owns the block. Under
@@ -220,7 +221,8 @@ static void take_from_list(struct block *block) {
         store_relaxed(&lists->newest[at], is_last ? NULL : block->older);
     if (is_last)
         lists->filled &= ~(UINT64_C(1) << at);
-    store_relaxed(&pool->waiting, pool->waiting - (list == WAITING_LIST));
+    if (list == WAITING_LIST)
+        store_relaxed(&pool->waiting, pool->waiting - 1);
     block->pool = NULL;
     block_clear_fences(block);
 }
@@ -239,11 +241,16 @@ static size_t next_filled(const struct block_pool *pool, size_t list) {
 
 static __attribute__((noinline)) void put_into_list(struct block_pool *pool, struct block *block) {
     pthread_mutex_lock(&tables_lock);
-    add_to_list(pool, block);
+    while (UNLIKELY(!add_to_list(pool, block))) {
+        pthread_mutex_unlock(&tables_lock);
+        pool = with_group(pool, block);
+        pthread_mutex_lock(&tables_lock);
+    }
     pthread_mutex_unlock(&tables_lock);
 }
 
-/* Moves each block whose fences are done out of the list of blocks with several fences. */
+/* Moves each block of a device's pool whose fences are done out of the list of blocks with several
+ * fences. */
 static void drop_done_fences(struct block_pool *pool) {
     struct stream *holder;
     if (!load_relaxed(&pool->waiting))
@@ -254,7 +261,8 @@ static void drop_done_fences(struct block_pool *pool) {
         struct block *const older = block->older;
         if (is_ready(block, NULL, &holder)) {
             take_from_list(block);
-            add_to_list(pool, block);
+            while (!add_to_list(pool, block))
+                (void)with_group(pool, block); /* a device's, which allocates nothing */
         }
         block = older;
     }

@@ -19,7 +19,8 @@ from tests.support.programs import run, ways
 
 PROGRAMS = ("churn", "overlap", "events", "many")
 
-#: Creates many objects of each kind in several threads, and releases all of them.
+#: Creates many objects of each kind in several threads, and releases all of them. Before that, only
+#: one stream is in use, whose pool then has more blocks than its table holds.
 _MANY = """
 import threading
 from tests.support.child import Mgpu
@@ -40,6 +41,10 @@ def work():
         runtime.EventDestroy(event)
     for stream in streams:
         runtime.StreamDestroy(stream)
+
+stream = runtime.StreamCreate()
+for block in [runtime.MemAlloc(256 * size, stream, False) for size in range(1, 400)]:
+    runtime.MemFree(block, stream)
 
 threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads:

@@ -349,9 +349,14 @@ def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
 
 def _read(kind: type[Read], values: Any, **keys: str) -> Read:
     """Returns a dataclass whose fields have the values of these names. `keys` maps a field to the
-    value's name, if this differs."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: values[keys.get(name, name)] for name in names})
+    value's name, if this differs. Raises TypeError if a number is no number."""
+    found = {}
+    for each in fields(kind):  # type: ignore[arg-type]
+        value = found[each.name] = values[keys.get(each.name, each.name)]
+        is_missing = value is None and each.type == "int | None"
+        if str(each.type).startswith("int") and type(value) is not int and not is_missing:
+            raise TypeError(f"{each.name} is {value!r}")
+    return kind(**found)
 
 
 def _named(kind: type[Read], values: dict[str, Any], **keys: str) -> dict[str, Read]:

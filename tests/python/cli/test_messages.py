@@ -30,6 +30,7 @@ CAST = """llvm.func @f(%a: i64) {
 WRONG = (
     {"memory": {"0": {}}},
     {"kernels": {"k": {"calls": 1}}},
+    {"cache": {"modules": {"hits": "1", "misses": 1, "evictions": 0}}},
     {"copies": []},
     {"modules": [{}]},
     {"process": {}},

@@ -137,14 +137,8 @@ def test_a_browser_reads_a_trace(events: list[dict]) -> None:
     """The test uses Chromium's developer tools, which also read traces, because Debian's Chromium
     lacks chrome://tracing."""
     trace = json.dumps({"traceEvents": events})
-    with browser.page() as page:
-        page.call("Page.navigate", url="devtools://devtools/bundled/devtools_app.html")
-        expression = READ.replace("TRACE", trace)
-        answer = page.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
-        )
-    found = answer["result"].get("value")
-    assert found, answer
+    page = "devtools://devtools/bundled/devtools_app.html"
+    found = browser.value(page, READ.replace("TRACE", trace))
     assert found["generic"]
     shown = {name: Counter(names) for name, names in found["rows"]}
     for row in (event for event in events if event["name"] == "thread_name"):

@@ -12,24 +12,6 @@ LOWERINGS = {
         f"{RUN} --chip {{0}} {PRINTS}",
         (0, "3\n"),
     ),
-    "an unknown GPU": (
-        f"mgpu-rt lower --chip gfx1 {PRINTS} -o steps.o",
-        r"give the name that `rocminfo` shows, such as (gfx90a) ",
-        f"{RUN} --chip {{0}} {PRINTS}",
-        (0, "3\n"),
-    ),
-    "an unknown release": (
-        f"{RUN} --llvm 18 {PRINTS}",
-        r"no recipe for LLVM 18: name 15, or (19) to 23",
-        f"{RUN} --llvm {{0}} {PRINTS}",
-        (0, "3\n"),
-    ),
-    "tokens with LLVM 15": (
-        "mgpu-rt lower --llvm 15 kernels.mlir -o k.o",
-        r"which LLVM 15's command does not do: use (--llvm 22)",
-        f"{RUN} {{0}} kernels.mlir",
-        (7, ""),
-    ),
     "tensors": (
         f"{RUN} tensors.mlir",
         r"run mlir-opt (--one-shot-bufferize=\S+) before",
@@ -65,12 +47,6 @@ LOWERINGS = {
         r"becomes plain loops: for a kernel, run mlir-opt (--\S+ --\S+) before",
         f"mlir-opt-22 {{0}} parallel.mlir -o p.mlir && {RUN} --stats p.mlir",
         (7, "mgpuLaunchKernel"),
-    ),
-    "a fill of other elements": (
-        f"{RUN} fills.mlir",
-        r"fill these by a kernel, or copy them by gpu.memcpy",
-        f"{RUN} kernels.mlir",
-        (7, ""),
     ),
     "tokens and shared memory": (
         f"{RUN} shared.mlir",
@@ -116,12 +92,6 @@ LOWERINGS = {
         "{0} wrong.mlir -o wrong.o | bash -e",
         (0, "error: invalid type identifier"),
     ),
-    "a part of a memref": (
-        f"{RUN} part.mlir",
-        r"copy the whole memref, or these elements by a kernel",
-        f"{RUN} whole.mlir",
-        (7, ""),
-    ),
     "a function of libm in a kernel": (
         f"{RUN} libm.mlir",
         r"leave math operations of kernels to mgpu-rt lower",
@@ -131,12 +101,6 @@ LOWERINGS = {
     "an intrinsic in a kernel": (
         f"{EARLY} sin.mlir -o early.mlir; {RUN} early.mlir",
         r"kernel has llvm.intr.(sin), .* leave math operations of kernels to mgpu-rt lower",
-        f"{RUN} {{0}}.mlir",
-        (0, ""),
-    ),
-    "an intrinsic without code for a GPU": (
-        f"{EARLY} tanh.mlir -o early.mlir; {RUN} early.mlir",
-        r"kernel has llvm.intr.(tanh), .* leave math operations of kernels to mgpu-rt lower",
         f"{RUN} {{0}}.mlir",
         (0, ""),
     ),
@@ -157,11 +121,5 @@ LOWERINGS = {
         r"lower all dialects by (mgpu-rt lower --emit mlir)$",
         f"{{0}} {PRINTS} -o all.mlir && mgpu-rt hoist all.mlir -o hoisted.mlir",
         (0, "step: moved a stream"),
-    ),
-    "hoist of other dialects": (
-        "mgpu-rt hoist kernels.mlir -o hoisted.mlir",
-        r"lower all dialects by (mgpu-rt lower --emit mlir)",
-        "{0} kernels.mlir -o all.mlir && mgpu-rt hoist all.mlir -o hoisted.mlir",
-        (0, "main: moved a stream"),
     ),
 }

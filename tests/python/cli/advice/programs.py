@@ -54,8 +54,6 @@ LINALG = "linalg.fill ins(%seven : i32) outs(%gpu : memref<4xi32>)"
 PARALLEL = """scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
     memref.store %seven, %gpu[%i] : memref<4xi32>
   }"""
-WIDE = """%wide = arith.extsi %seven : i32 to i64
-  gpu.memset %gpu, %wide : memref<4xi32>, i64"""
 BY_LOOP = """scf.for %i = %c0 to %c4 step %c1 {
     memref.store %seven, %host[%i] : memref<4xi32>
   }"""
@@ -115,23 +113,6 @@ PRINTED = """%sum = arith.constant 7 : i32
 
 ANOTHER = "gpu.module @others { gpu.func @nothing() kernel { gpu.return } }"
 
-#: Copies numbers to the GPU, some or all, and back.
-COPIES = """func.func @main() -> i32 {
-  %c1 = arith.constant 1 : index
-  %seven = arith.constant 7 : i32
-  %host = memref.alloc() : memref<4x4xi32>
-  memref.store %seven, %host[%c1, %c1] : memref<4x4xi32>
-  %gpu = gpu.alloc () : memref<4x4xi32>
-  COPY
-  gpu.memcpy %host, %gpu : memref<4x4xi32>, memref<4x4xi32>
-  %x = memref.load %host[%c1, %c1] : memref<4x4xi32>
-  return %x : i32
-}"""
-A_PART = """%rows = memref.subview %host[1, 0] [2, 4] [1, 1]
-      : memref<4x4xi32> to memref<2x4xi32, strided<[4, 1], offset: 4>>
-  %half = gpu.alloc () : memref<2x4xi32>
-  gpu.memcpy %half, %rows : memref<2x4xi32>, memref<2x4xi32, strided<[4, 1], offset: 4>>"""
-ALL = "gpu.memcpy %gpu, %host : memref<4x4xi32>, memref<4x4xi32>"
 CALLS = """func.func private @five() -> i32
 func.func @main() -> i32 {
   %five = call @five() : () -> i32
@@ -271,18 +252,14 @@ PROGRAMS = {
     "allocates.mlir": reduces(ALLOCATES),
     "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),
     "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
-    "fills.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, WIDE),
     "asserts.mlir": reduces(ASSERTS),
     "branch.mlir": WAVES.replace("INSIDE", "gpu.barrier").replace("BEHIND", ""),
     "moved.mlir": WAVES.replace("INSIDE", "").replace("BEHIND", "gpu.barrier"),
     "libm.mlir": f"{ERFF}\n{reduces(OF_LIBM.replace('ERF', BY_CALL))}",
     "math.mlir": reduces(OF_LIBM.replace("ERF", "math.erf %float : f32")),
     "sin.mlir": reduces(OF_LIBM.replace("ERF", "math.sin %float : f32")),
-    "tanh.mlir": reduces(OF_LIBM.replace("ERF", "math.tanh %float : f32")),
     "prints.mlir": reduces(PRINTED),
     "small.mlir": reduces(SMALL),
-    "part.mlir": COPIES.replace("COPY", A_PART),
-    "whole.mlir": COPIES.replace("COPY", ALL),
     "calls.mlir": CALLS,
     "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
     "twice.mlir": TWICE,

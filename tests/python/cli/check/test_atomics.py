@@ -3,7 +3,6 @@ atomic access hides no plain access of its wave, and a plain access hides no ato
 
 from __future__ import annotations
 
-import functools
 import json
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
@@ -125,7 +124,7 @@ def _accesses(names: tuple[str, ...], pointer: str, scope: str) -> str:
     return text
 
 
-def _two_sides(case: Case, scope: str, barrier: str) -> str:
+def _two_sides(case: Case, scope: str) -> str:
     """Returns a kernel for two waves. The first 64 work-items are one side."""
     sides_of, place, order = case
     pointer = WORKGROUP if place == "workgroup" else GLOBAL
@@ -148,7 +147,6 @@ def _two_sides(case: Case, scope: str, barrier: str) -> str:
       scf.if %is_first {{
         {sides[0]}
       }}
-      {barrier}
       %is_second = arith.cmpi uge, %i, %wide : index
       scf.if %is_second {{
         {sides[1]}
@@ -179,7 +177,7 @@ def _launch(kernel: str, token: str, before: str, cell: int, blocks: str, thread
         args(%out : memref<?xi32>, %{token}n : index)"""
 
 
-def _launches(number: int, case: Case, ordered: bool) -> str:
+def _launches(number: int, case: Case) -> str:
     """Returns the launches of a case, and a wait for them."""
     sides, place, order = case
     a, b, cell = f"a{number}", f"b{number}", 0 if place == "workgroup" else number
@@ -197,20 +195,14 @@ def _launches(number: int, case: Case, ordered: bool) -> str:
     other = f"\n    %{b} = gpu.wait async"
     other += _launch(sides.other, f"{b}x", b, cell, "%one", "%wave")
     first, last = (other, own) if order == "first" else (own, other)
-    tokens = (f"%{b}x", f"%{before}") if order == "first" else (f"%{before}", f"%{b}x")
-    between = f"\n    gpu.wait [{tokens[0]}]" if ordered else ""
-    waited = tokens[1] if ordered else ", ".join(tokens)
-    return f"{text}{first}{between}{last}\n    gpu.wait [{waited}]"
+    return f"{text}{first}{last}\n    gpu.wait [%{before}, %{b}x]"
 
 
-def _text(scope: str, ordered: bool) -> str:
-    """Returns a program with all cases. `ordered`: a barrier or a wait lies between the sides; then
-    the program lacks the cases of two workgroups."""
-    used = [case for case in CASES if not (ordered and case[1] == "groups")]
-    barrier = "gpu.barrier" if ordered else ""
-    kernels = [_two_sides(case, scope, barrier) for case in used if case[1] != "streams"]
+def _text(scope: str) -> str:
+    """Returns a program with all cases."""
+    kernels = [_two_sides(case, scope) for case in CASES if case[1] != "streams"]
     kernels += [_one_access(name, scope) for name in ACCESSES]
-    launches = [_launches(number, case, ordered) for number, case in enumerate(used)]
+    launches = [_launches(number, case) for number, case in enumerate(CASES)]
     return f"""#workgroup = #gpu.address_space<workgroup>
 module attributes {{gpu.container_module}} {{
   gpu.module @kernels {{{"".join(kernels)}
@@ -238,11 +230,10 @@ module attributes {{gpu.container_module}} {{
 # ---- the reports ----
 
 
-@functools.cache
-def reports(scope: str, ordered: bool) -> dict[int, list[set[str]]]:
+def reports(scope: str) -> dict[int, list[set[str]]]:
     """Maps the number of each case to check's reports on it: the names of the two accesses."""
-    source = folder("atomics") / f"{scope or 'system'}-ordered{ordered:d}.mlir"
-    text = _text(scope, ordered)
+    source = folder("atomics") / f"{scope or 'system'}.mlir"
+    text = _text(scope)
     source.write_text(text)
     out = source.with_suffix(".json")
     done = check("--json", out, "--", program(source, lines=True), **THREADS)
@@ -261,27 +252,13 @@ def reports(scope: str, ordered: bool) -> dict[int, list[set[str]]]:
     return named
 
 
-def _name(part: Sides | str) -> str:
-    return part if isinstance(part, str) else part.name
-
-
-@pytest.mark.parametrize(
-    ("sides", "place", "order", "scope"),
-    in_check(
-        ((*case, scope) for case in CASES for scope in SCOPES),
-        lambda _sides, _place, _order, scope: scope != SCOPES[0],
-    ),
-    ids=lambda part: _name(part) or "system",
-)
-def test_no_access_hides_another(sides: Sides, place: str, order: str, scope: str) -> None:
-    case = (sides, place, order)
-    found = reports(scope, False).get(CASES.index(case), [])
-    if expected := racing(case, scope):
-        assert any({own, sides.other} in found for own in expected), found
-    else:
-        assert found == []
-
-
 @pytest.mark.parametrize("scope", in_check(SCOPES, lambda scope: scope != SCOPES[0]))
-def test_ordered_accesses_are_no_race(scope: str) -> None:
-    assert reports(scope, True) == {}
+def test_no_access_hides_another(scope: str) -> None:
+    found = reports(scope)
+    for number, case in enumerate(CASES):
+        seen = found.get(number, [])
+        if expected := racing(case, scope):
+            other = case[0].other
+            assert any({own, other} in seen for own in expected), (_kernel(case), seen)
+        else:
+            assert seen == [], _kernel(case)

@@ -93,8 +93,43 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     done = check_calls("--", program(source, lines=True))
     assert done.returncode == status
     assert f"[{kind}]" in done.stderr
+    assert ("llvm #170833" in done.stderr) is (kind == "stream-as-event")
     number = next(n for n, line in enumerate(mutant.text().splitlines(), 1) if mutant.line in line)
     assert f"({kind}.mlir:{number})" in done.stderr
+
+
+#: Waits for the token of a loop. LLVM 22 and older pass a stream in place of the event.
+LOOP = """
+func.func @main() -> i32 {
+  %zero = arith.constant 0 : i32
+  %none = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %host = memref.alloc(%four) : memref<?xi32>
+  %begun = gpu.wait async
+  %numbers, %made = gpu.alloc async [%begun] (%four) : memref<?xi32>
+  %last = scf.for %i = %none to %four step %one iter_args(%token = %made) -> !gpu.async.token {
+    %filled = gpu.memset async [%token] %numbers, %zero : memref<?xi32>, i32
+    scf.yield %filled : !gpu.async.token
+  }
+  gpu.wait [%last]
+  %other = gpu.wait async
+  %freed = gpu.dealloc async [%other] %numbers : memref<?xi32>
+  gpu.wait [%freed]
+  memref.dealloc %host : memref<?xi32>
+  return %zero : i32
+}
+"""
+
+
+@pytest.mark.check
+def test_a_wait_on_a_loops_token_is_found(tmp_path: Path) -> None:
+    found = reports_of([built(LOOP, tmp_path)], tmp_path)
+    assert ("stream-as-event", "mgpuEventSynchronize") in {
+        (report["kind"], report.get("call")) for report in found
+    }
+    line = LOOP.splitlines().index("  gpu.wait [%last]") + 1
+    assert f":{line}'" in str(found[0]["place"])
 
 
 #: Creates three streams at one place, and copies to the host on each stream.

@@ -9,7 +9,6 @@ import click
 from mgpu_rt._cli import parameters, source
 
 if TYPE_CHECKING:
-    from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.tables import Side
 
 
@@ -68,7 +67,9 @@ def compare(
 
     from mgpu_rt._cli import preload
     from mgpu_rt._cli.files import check_writable
-    from mgpu_rt._cli.stats import runs, tables
+    from mgpu_rt._cli.stats import tables
+    from mgpu_rt._cli.stats.statistics import read
+    from mgpu_rt._cli.stats.tables import Side
 
     program = ctx.meta["program"]
     if not program and files and source.is_mlir(files[0]):
@@ -84,52 +85,46 @@ def compare(
     if program:
         chosen = preload.choose(device, os.environ)
         program = [source.executable(program[0], chosen, wanted), *program[1:]]
-    with_word = runs.with_word(program, device) if exclusive else []
-    sides, told = _sides(program, files, device, with_word, repeat)
-    word_lines = [*runs.word_lines(with_word)] if exclusive else []
+        sides, told, with_options = _measured(program, device, exclusive, repeat)
+    else:
+        names = ("before", "after") if len(files) == 2 else ("this run",)
+        sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
+        told, with_options = [], []
     if page:
-        _write(page, program, sides, [*told, *word_lines[-1:]], repeat)
+        _write(page, program, sides, [*told, *with_options[-1:]], repeat)
     if page == "-" or len(files) == 1:
         return
-    names = ("before", "after")
-    both = [side._replace(name=n) for n, side in zip(names, sides, strict=False)]
-    click.echo("\n".join([*tables.lines(both), *(["", *told] if told else []), *word_lines]))
+    both = [side._replace(name=n) for n, side in zip(("before", "after"), sides, strict=False)]
+    click.echo("\n".join([*tables.lines(both), *(["", *told] if told else []), *with_options]))
     if any(side.run.failed for side in sides):
         ctx.exit(1)
 
 
-def _sides(
-    program: list[str],
-    files: tuple[str, ...],
-    device: str,
-    with_word: list[runs.Run],
-    repeat: int,
-) -> tuple[list[Side], list[str]]:
-    """Returns the runs that are compared; without files, runs the program. If the program ran
-    several times, also returns a sentence about the times."""
+def _measured(
+    program: list[str], device: str, exclusive: bool, repeat: int
+) -> tuple[list[Side], list[str], list[str]]:
+    """Runs the program. Returns a run of each mode, a sentence about the times if the program ran
+    several times, and lines about the gain of --exclusive."""
     from mgpu_rt._cli.stats import runs
-    from mgpu_rt._cli.stats.statistics import devices, read
+    from mgpu_rt._cli.stats.statistics import devices
     from mgpu_rt._cli.stats.tables import Side
 
-    if with_word:
-        sources = (*runs.NAMES, *runs.SIDES[2:])
-        word = zip(runs.SIDES, with_word, sources, strict=True)
-        return [Side(name, run.statistics, how) for name, run, how in word], []
-    names = ("before", "after") if len(files) != 1 else ("this run",)
-    if not program:
-        return [Side(n, read(file), file) for n, file in zip(names, files, strict=True)], []
-    each = runs.both(program, device, repeat)
+    modes = runs.MODES if exclusive else runs.MODES[:2]
+    names = [mode.name for mode in modes] if exclusive else ["before", "after"]
+    found = runs.measure(program, device, modes, repeat)
+    middles = [runs.middle(each) for each in found]
     sides = [
-        Side(name, runs.middle(found).statistics, how)
-        for name, found, how in zip(names, each, runs.NAMES, strict=True)
+        Side(name, run.statistics, mode.how)
+        for name, run, mode in zip(names, middles, modes, strict=True)
     ]
+    if exclusive:
+        return sides, [], [*runs.word_lines(middles)]
     if repeat == 1:
-        return sides, []
-    times = [runs.spread([run.seconds for run in found]) for found in each]
-    told = runs.sentence(times[0], times[1], repeat)
+        return sides, [], []
+    told = runs.sentence(*([run.seconds for run in each] for each in found))
     if warning := next((one.warning for one in devices(side.run for side in sides)), ""):
         told = f"{told}; {warning}"
-    return sides, [told]
+    return sides, [told], []
 
 
 def _write(out: str, program: list[str], sides: list[Side], notes: list[str], repeat: int) -> None:

@@ -195,7 +195,6 @@ class Statistics:
     device: Device | None = None
     other_calls: str = ""  # which call of HIP other code made first; empty if HIP does not report
     memory: dict[str, Memory] = field(default_factory=dict)  # by device
-    registered: str = ""  # a sentence about registered memory
     raw: dict[str, Any] = field(default_factory=dict)  # the file's content
 
     @property
@@ -219,29 +218,6 @@ class Statistics:
             f"a runtime in place of this library answered {self.overridden} calls: its calls of "
             "the driver are not counted"
         )
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The registered memory that the library keeps registered."""
-
-    ranges: int
-    bytes: int
-    changed: int
-    limited: int
-
-
-def _registered(cache: Cache | None, values: dict[str, int]) -> str:
-    """Returns a sentence about registered memory; returns "" if none was registered."""
-    if cache is None or not cache.misses:
-        return ""
-    kept = _read(_Kept, values)
-    hits = "not counted" if cache.hits is None else cache.hits
-    return (
-        f"registered memory: hits {hits}, misses {cache.misses}, cached {kept.ranges} "
-        f"({kept.bytes} bytes), evicted {cache.evictions}: {kept.changed} because pages changed, "
-        f"{kept.limited} for the limit"
-    )
 
 
 def devices(runs: Iterable[Statistics]) -> list[Device]:
@@ -274,11 +250,10 @@ def parse(raw: Any, path: str | Path) -> Statistics:
     try:
         given = {name: value for name, value in raw.items() if value is not None}  # counted
         process, device = given.get("process"), given.get("device")
-        caches = _named(Cache, raw["cache"])
         return Statistics(
             program=_named(Counter, given.get("abi", {})),
             driver=_named(Counter, given.get("hip", {})),
-            caches=caches,
+            caches=_named(Cache, raw["cache"]),
             failed={_read(Failure, row): row["calls"] for row in given.get("failed", [])},
             overridden=given.get("overridden", 0),
             kernels=_named(Counter, given.get("kernels", {}), calls="launches"),
@@ -291,7 +266,6 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             device=_device(device, process or {}) if device is not None else None,
             other_calls=str(raw.get("other_calls") or ""),
             memory=_named(Memory, given.get("memory", {})),
-            registered=_registered(caches.get("registrations"), raw.get("kept", {})),
             raw=raw,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):

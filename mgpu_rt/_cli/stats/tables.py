@@ -53,13 +53,6 @@ QUESTIONS = (
 #: the program copies or frees memory.
 WAITS = ("hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize")
 
-REGISTRATIONS = (
-    "mgpuMemHostRegister",
-    "mgpuMemHostRegisterMemRef",
-    "mgpuMemHostUnregister",
-    "mgpuMemHostUnregisterMemRef",
-)
-
 PURPOSE = (
     "The library asks the driver before it takes a shortcut: is the stream idle, does the "
     "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions."
@@ -218,7 +211,7 @@ def memory(run: Statistics) -> Iterator[Table]:
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     for side in sides:
         run, who = side.run, f"{side.name}: " if len(sides) > 1 else ""
-        told = (run.uncounted, run.graphs.summary, run.made.summary, run.registered)
+        told = (run.uncounted, run.graphs.summary, run.made.summary)
         yield from (f"{who}{sentence}" for sentence in told if sentence)
     if len(sides) > 1 and any(side.run.graphs.launches for side in sides):
         yield GRAPHS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._cli.stats.runs import sentence, spread
+from mgpu_rt._cli.stats.runs import sentence
 from tests.support import recorded
 from tests.support.command import invoke
 
@@ -24,8 +24,7 @@ from tests.support.command import invoke
 def test_a_gain_is_named_only_beyond_the_spread(
     before: list[float], after: list[float], ending: str
 ) -> None:
-    both = spread(before), spread(after)
-    assert sentence(*both, len(before)).endswith(ending)
+    assert sentence(before, after).endswith(ending)
 
 
 @pytest.mark.parametrize(

@@ -236,8 +236,7 @@ def test_compare_shows_what_one_word_gains(forum: Path) -> None:
     rows = cells(result.stdout)
     assert rows["with the options, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
     assert rows["output"] == ["same"] * 4
-    assert rows["questions"][0] == "0.000" != rows["questions"][1]
-    assert len(rows["waits"]) == len(rows["since the first call"]) == 4
+    assert len(rows["since the first call"]) == 4
     files = invoke("compare", "--exclusive", "a", "b")
     assert (files.exit_code, "needs -- and a program" in files.stderr) == (2, True)
 

@@ -14,7 +14,7 @@ from mgpu_rt._cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mgpu_rt._lowering.pipelines import Pipeline
-    from mgpu_rt._lowering.toolchain import Tool
+    from mgpu_rt._lowering.steps import Step
 
 _LINKED = ("executable", "library")
 
@@ -126,8 +126,8 @@ def lower(
     command wrote no file.
     """
     from mgpu_rt._cli import files
-    from mgpu_rt._cli.refusals import explained, without
-    from mgpu_rt._lowering import pipelines, toolchain
+    from mgpu_rt._cli.refusals import explained
+    from mgpu_rt._lowering import pipelines
 
     if links and emit not in _LINKED:
         raise CommandError(
@@ -148,10 +148,9 @@ def lower(
     except ValueError as error:
         raise CommandError(str(error)) from None
     with explained(program, pipeline):
-        if absent := toolchain.missing(_needs(pipeline, emit)):
-            raise without(absent)
         if dry_run:
-            click.echo(_script(program, out, pipeline, emit, links, graphs), nl=False)
+            script = _script(program, out, text, pipeline, emit, links, graphs)
+            click.echo(script, nl=False)
             return
         content = _content(text, pipeline, emit, links, graphs)
         _write(out, content, executable=emit in _LINKED)
@@ -169,64 +168,55 @@ def _prepared(text: str, pipeline: Pipeline) -> Pipeline:
     return result
 
 
-def _needs(pipeline: Pipeline, emit: str) -> Sequence[Tool]:
-    """Returns LLVM's tools that make the output."""
+def _steps(text: str, pipeline: Pipeline, emit: str, graphs: Sequence[str]) -> list[Step]:
+    """Returns the steps of LLVM's tools that make the output; their input is the program. Raises
+    ToolchainMissing, ValueError."""
     from mgpu_rt._lowering import object_files
 
     if emit == "image":
-        return pipeline.needs()
+        return pipeline.device_steps()
     if emit == "mlir":
-        return [*pipeline.needs(), ("mlir-translate", pipeline.llvm)]
-    return object_files.needs(pipeline)
+        return pipeline.steps()
+    return object_files.object_steps(text, pipeline, graphs, typed=True)
 
 
 def _content(
     text: str, pipeline: Pipeline, emit: str, links: Sequence[str], graphs: Sequence[str]
 ) -> bytes:
     """Runs LLVM's tools and the linker. Raises LoweringFailed, ToolchainMissing, ValueError."""
-    from mgpu_rt._lowering import object_files
+    from mgpu_rt._lowering import object_files, steps
     from mgpu_rt._lowering.text import only_image
 
+    lowered = steps.run(_steps(text, pipeline, emit, graphs), text.encode())
     if emit == "image":
-        return only_image(pipeline.device_part(text).decode())
+        return only_image(lowered.decode())
     if emit == "mlir":
-        dialect = pipeline.llvm_dialect(text)
-        object_files.check_dialect(dialect, pipeline.llvm)
-        return dialect
-    compiled = object_files.host_object(text, pipeline, graphs, typed=True)
-    if emit == "object":
-        return compiled
+        object_files.check_dialect(lowered, pipeline.llvm)
+    if emit not in _LINKED:
+        return lowered
     shared = emit == "library"
-    return object_files.link({"program.o": compiled}, pipeline.llvm, links, shared=shared)
+    return object_files.link({"program.o": lowered}, pipeline.llvm, links, shared=shared)
 
 
 def _script(
-    program: str,
-    out: str,
-    pipeline: Pipeline,
-    emit: str,
-    links: Sequence[str],
+    program: str, out: str, text: str, pipeline: Pipeline, emit: str, links: Sequence[str],
     graphs: Sequence[str],
-) -> str:
+) -> str:  # fmt: skip
     """Returns what _content() runs as shell commands. Raises ToolchainMissing, ValueError."""
     from mgpu_rt._lowering import object_files, steps
 
+    chain = _steps(text, pipeline, emit, graphs)
     if emit == "image":
-        lowered = out if out == "-" else f"{out}.mlir"
-        text = steps.script(pipeline.device_steps(), program, lowered)
-        return f"{text}# mgpu-rt itself: takes the image from gpu.binary's string\n"
-    if emit == "mlir":
-        return steps.script(pipeline.steps(), program, out)
-    chain = object_files.object_steps(pipeline, graphs, dict)
-    if emit == "object":
+        lowered = steps.script(chain, program, out if out == "-" else f"{out}.mlir")
+        return f"{lowered}# mgpu-rt itself: takes the image from gpu.binary's string\n"
+    if emit not in _LINKED:
         return steps.script(chain, program, out)
     out = "program" if out == "-" else out
-    compiled = (
-        f"./{out}.o" if out.startswith(("-", "@")) else f"{out}.o"
-    )  # cc takes -x.o for an option
-    text = steps.script(chain, program, compiled)
+    folder = "./" if out.startswith(("-", "@")) else ""  # cc takes -x.o for an option
+    compiled = f"{folder}{out}.o"
     shared = emit == "library"
-    return text + object_files.link_script(compiled, out, pipeline.llvm, links, shared=shared)
+    link = object_files.link_script(compiled, out, pipeline.llvm, links, shared=shared)
+    return steps.script(chain, program, compiled) + link
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:

@@ -25,7 +25,7 @@ _SHOWN = 3000
 @contextmanager
 def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
     """Turns the errors of a lowering into a CommandError, after the message of the tool."""
-    from mgpu_rt._lowering import pipelines, toolchain
+    from mgpu_rt._lowering import object_files, pipelines, toolchain
 
     try:
         yield
@@ -34,11 +34,14 @@ def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
             raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
         click.echo(_named(failed, program), err=True)
         raise _refusal(failed, program) from None
-    except (ValueError, toolchain.ToolchainMissing) as error:
+    except toolchain.ToolchainMissing as error:
+        absent = toolchain.missing(object_files.needs(pipeline))
+        raise (_without(absent) if absent else CommandError(str(error))) from None
+    except ValueError as error:
         raise CommandError(str(error)) from None
 
 
-def without(absent: list[ToolchainMissing]) -> CommandError:
+def _without(absent: list[ToolchainMissing]) -> CommandError:
     """Returns an error that names LLVM's missing tools and how to install the tools. The error also
     names the releases whose tools are complete."""
     from mgpu_rt._lowering import object_files, pipelines, toolchain

@@ -69,8 +69,8 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
     from pathlib import Path
 
     from mgpu_rt._cli import files
-    from mgpu_rt._cli.refusals import explained, without
-    from mgpu_rt._lowering import entry, object_files, pipelines, toolchain
+    from mgpu_rt._cli.refusals import explained
+    from mgpu_rt._lowering import entry, pipelines
 
     text = files.read_mlir(program)
     stem, llvm = Path(program).stem, wanted.llvm or 22
@@ -81,12 +81,7 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
     except ValueError as error:
         raise CommandError(str(error)) from None
     with explained(program, pipeline):
-        try:
-            made, needed = entry.executable(stem, text, pipeline, wanted.entry or "main")
-        except toolchain.ToolchainMissing:
-            if absent := toolchain.missing(object_files.needs(pipeline)):
-                raise without(absent) from None
-            raise
+        made, needed = entry.executable(stem, text, pipeline, wanted.entry or "main")
     for sentence in () if str(made) in _SOURCES else needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
     _SOURCES[str(made)] = program, wanted

@@ -44,21 +44,22 @@ Types = Callable[[], Mapping[str, str]]
 def host_object(
     text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
 ) -> bytes:
-    """Compiles a program to a position-independent object file. The library replays the functions
-    in ``graphs_of`` as graphs. With ``typed``, the file also contains the functions' types, which
-    Python needs for calls. Raises ToolchainMissing, LoweringFailed, ValueError."""
-    graph_functions.check(text, graphs_of)
-    types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
-    return steps.run(object_steps(pipeline, graphs_of, types), text.encode())
+    """Compiles a program to a position-independent object file. Raises ToolchainMissing,
+    LoweringFailed, ValueError."""
+    return steps.run(object_steps(text, pipeline, graphs_of, typed=typed), text.encode())
 
 
 def object_steps(
-    pipeline: Pipeline, graphs_of: Sequence[str] = (), types: Types | None = None
+    text: str, pipeline: Pipeline, graphs_of: Sequence[str] = (), *, typed: bool = False
 ) -> list[Step]:
-    """Returns the steps of host_object(). Raises ToolchainMissing."""
+    """Returns the steps of host_object(). The library replays the functions in ``graphs_of`` as
+    graphs. With ``typed``, the file also contains the functions' types, which Python needs for
+    calls. Raises ToolchainMissing, ValueError."""
+    graph_functions.check(text, graphs_of)
     # Functions that LLVM 15 lowers take bare pointers, which do not tell Python the sizes of
     # arrays.
-    types = None if pipeline.llvm == 15 else types
+    typed = typed and pipeline.llvm != 15
+    types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     split = pipeline.coroutines
     return [*pipeline.steps(), *compile_steps(pipeline.llvm, graphs_of, types, split=split)]
 

@@ -92,17 +92,14 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
             f"{kfd} may not be opened by this user",
             f"become a member of its group: sudo usermod -aG {kfd.group()} $USER, and log in again",
         )
-    try:
-        checklist.add("software GPU", OK, str(preload.softgpu.driver()))
-    except NoDevice as error:
-        checklist.add(
-            "software GPU", FAILURE if checklist.device == "softgpu" else NOTE, str(error)
-        )
-    try:
-        cuda.hip()
-        checklist.add("NVIDIA GPU", OK, cuda.driver(base))
-    except NoDevice as error:
-        checklist.add("NVIDIA GPU", FAILURE if checklist.device == "cuda" else NOTE, str(error))
+    for name, device, find in (
+        ("software GPU", "softgpu", lambda: str(preload.softgpu.driver())),
+        ("NVIDIA GPU", "cuda", lambda: cuda.environment(base) and cuda.driver(base)),
+    ):
+        try:
+            checklist.add(name, OK, find())
+        except NoDevice as error:
+            checklist.add(name, FAILURE if checklist.device == device else NOTE, str(error))
 
 
 # ---- a run ----

@@ -9,7 +9,6 @@ import os
 import resource
 import shutil
 import signal
-import stat
 import struct
 import sys
 from collections.abc import Mapping
@@ -17,7 +16,8 @@ from typing import NoReturn
 
 from mgpu_rt._cli.errors import CommandError
 
-ELF_HEADER, ELFCLASS64, ELFDATA_BIG, PT_INTERP = 64, 2, 2, 3
+ELF_HEADER, PT_INTERP = 64, 3
+ELF64_LITTLE = b"\x7fELF\2\1"
 
 
 def find(program: str, base: Mapping[str, str] = os.environ) -> str:
@@ -33,7 +33,7 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
 
 
 def _head(path: str) -> bytes:
-    """Returns the first bytes of an ELF file; empty for any other file, or for an unreadable
+    """Returns the first bytes of a 64-bit ELF file; empty for any other file, or for an unreadable
     file."""
     if not os.path.isfile(path):
         return b""  # a FIFO, which the kernel refuses, must not block
@@ -42,7 +42,7 @@ def _head(path: str) -> bytes:
             head = file.read(4096)
     except OSError:
         return b""
-    return head if head[:4] == b"\x7fELF" and len(head) >= ELF_HEADER else b""
+    return head if head.startswith(ELF64_LITTLE) and len(head) >= ELF_HEADER else b""
 
 
 def _is_static(head: bytes) -> bool:
@@ -54,35 +54,16 @@ def _is_static(head: bytes) -> bool:
     return all(struct.unpack_from("<I", head, at)[0] != PT_INTERP for at in headers)
 
 
-def _gains_rights(program: str) -> bool:
-    """Returns True if the loader will ignore this program's environment."""
-    mode = os.stat(program)
-    if mode.st_mode & stat.S_ISUID and mode.st_uid != os.getuid():
-        return True
-    if mode.st_mode & stat.S_ISGID and mode.st_gid != os.getgid():
-        return True
-    try:
-        return os.getuid() != 0 and "security.capability" in os.listxattr(program)
-    except OSError:
-        return False  # a file system without such attributes
-
-
 def obstacle(program: str) -> str | None:
     """Returns why LD_PRELOAD has no effect on a program, with the remedy; None if LD_PRELOAD
     works."""
-    head = _head(program)
-    if not head:
-        return None  # a script, or a file about which nothing is known
-    if head[4] != ELFCLASS64:
-        return "it is a 32-bit program: build it for 64 bits"
-    if head[5] != ELFDATA_BIG and _is_static(head):
-        return (
-            "it is statically linked: link it dynamically, with -L$(mgpu-rt config --path) "
-            "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt config --path)"
-        )
-    if _gains_rights(program):
-        return "it is setuid, setgid or has capabilities: run a copy that has none"
-    return None
+    head = _head(program)  # empty for a script, and for a file about which nothing is known
+    if not head or not _is_static(head):
+        return None
+    return (
+        "it is statically linked: link it dynamically, with -L$(mgpu-rt config --path) "
+        "-lmlir_rocm_runtime -Wl,-rpath,$(mgpu-rt config --path)"
+    )
 
 
 def check(program: str, *, as_shell: bool = False) -> None:

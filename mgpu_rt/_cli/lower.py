@@ -52,14 +52,8 @@ _LINKED = ("executable", "library")
     show_default=True,
     help="An executable or a library is linked with mgpu_rt's library; Python calls a library's "
     "functions by mgpu_rt.Library. mlir writes the LLVM dialect, for mlir-runner. image "
-    "writes the device code of the only gpu.module (code object, cubin or PTX), for "
-    "mgpuModuleLoad and mgpu_rt.Module.",
-)
-@click.option(
-    "--image",
-    type=click.Choice(["bin", "isa"]),
-    help="NVIDIA's device code as a cubin (bin) or as PTX (isa).  "
-    "[default: bin if ptxas is in PATH]",
+    "writes the device code of the only gpu.module, for mgpuModuleLoad and mgpu_rt.Module: a code "
+    "object; for NVIDIA a cubin, or PTX if ptxas is not in PATH.",
 )
 @click.option(
     "-g",
@@ -109,7 +103,6 @@ def lower(
     llvm: int,
     chip: str | None,
     emit: str,
-    image: str | None,
     lines: bool,
     passes: str,
     links: tuple[str, ...],
@@ -142,7 +135,7 @@ def lower(
     try:
         text = files.read_mlir(program)
         name = program if program != "-" else "<stdin>"
-        pipeline = pipelines.pipeline(llvm, chip, image=image, lines=name if lines else "")
+        pipeline = pipelines.pipeline(llvm, chip, lines=name if lines else "")
         if passes == "auto":
             pipeline = _prepared(text, pipeline)
     except ValueError as error:

@@ -19,11 +19,6 @@ from mgpu_rt._cli.errors import CommandError
     "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
 )
 @click.option(
-    "--uninitialised/--no-uninitialised",
-    default=True,
-    help="Find uses of values that nothing wrote, which takes most of the time.  [default: yes]",
-)
-@click.option(
     "--launch",
     type=click.IntRange(min=1),
     help=("The number of a launch, if PROGRAM is a recording.  [default: the first]"),
@@ -34,7 +29,6 @@ from mgpu_rt._cli.errors import CommandError
 def check(
     device: str,
     json_file: str | None,
-    uninitialised: bool,
     launch: int | None,
     program: str,
     arguments: tuple[str, ...],
@@ -73,7 +67,7 @@ def check(
         files.check_writable(json_file)
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
-        environment = runs.environment(device, output, uninitialised)
+        environment = runs.environment(device, output)
         with terminal.told_if_long(f"'{source.named(program)}' still runs: {runs.slow(on)}"):
             over = child.run([program, *arguments], environment)
         status = over.status or 0

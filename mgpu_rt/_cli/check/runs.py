@@ -12,9 +12,6 @@ from mgpu_rt._cli.errors import CommandError
 #: The variable that names the file to which the device writes reports (softgpu/src/check/report.c).
 OUTPUT = "MGPU_RT_CHECK"
 
-#: The setting that disables tracking of uninitialised values (softgpu/src/check/defined.c).
-NOT_UNINITIALISED = {"MGPU_RT_CHECK_UNINITIALISED": "off"}
-
 #: The checker of calls, for programs on a real GPU.
 CALLS = "libmgpu_rt_check.so"
 
@@ -36,13 +33,13 @@ def _is_emulated(device: str) -> bool:
     return device not in ("hip", "cuda")
 
 
-def environment(device: str, output: Path, uninitialised: bool) -> dict[str, str]:
+def environment(device: str, output: Path) -> dict[str, str]:
     if named := os.environ.get("MGPU_RT_RUNTIME"):
         raise CommandError(
             f"MGPU_RT_RUNTIME={named} answers the calls that check examines: unset MGPU_RT_RUNTIME"
         )
     result = _emulated(device) if _is_emulated(device) else _calls_only(device)
-    return result | {OUTPUT: str(output)} | ({} if uninitialised else NOT_UNINITIALISED)
+    return result | {OUTPUT: str(output)}
 
 
 def _checker(name: str) -> Path:

@@ -169,11 +169,11 @@ def _note(runs: Sequence[Run]) -> str:
             "option changes it. Let the program print no times or addresses."
         )
     told = []
-    for number in (2, 3):
-        if runs[number].statistics.failed:
-            told.append(f"Calls failed with {MODES[number].name}: run the program without it.")
-        elif not same[number]:
-            told.append(f"The output differs with {MODES[number].name}: run the program without it.")
+    for mode, run, is_same in zip(MODES[2:], runs[2:], same[2:], strict=True):
+        if run.statistics.failed:
+            told.append(f"Calls failed with {mode.name}: run the program without it.")
+        elif not is_same:
+            told.append(f"The output differs with {mode.name}: run the program without it.")
     warnings = {device.warning for device in devices(run.statistics for run in runs)} - {""}
     told += [f"{warning}, so no time here is for or against an option." for warning in warnings]
     return " ".join([*told, CONDITIONS])

@@ -186,8 +186,7 @@ static void captured_unload(hipModule_t handle) {
         return;
     }
     PROOF_STEP(captured_kernels_module_stays, module_hold(module));
-    if (module->shared)
-        module_release(module);
+    module_release(module);
 }
 
 static void captured_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,

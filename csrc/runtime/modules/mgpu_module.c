@@ -233,13 +233,15 @@ inline __attribute__((always_inline)) hipModule_t impl_mgpuModuleLoad(void *imag
 /* ---- mgpuModuleUnload ---- */
 
 /* As with stock, HIP unloads an unshared module at once, because the next load of the image must
- * get fresh globals. Only a module that a graph uses stays loaded. */
+ * get fresh globals. Only a module that a graph uses stays loaded, until module_let_go. */
 static hipError_t unload_unshared(struct module *module) {
     struct removed_module removed;
     const hipModule_t handle = module_handle(module);
     pthread_mutex_lock(&tables_lock);
     const bool leaves = PROOF(no_graph_launches_its_kernels, module->graphs == 0);
     const bool known = leaves && module_remove(module, &removed);
+    if (!leaves)
+        module_release(module);
     pthread_mutex_unlock(&tables_lock);
     if (!leaves)
         return hipSuccess;

@@ -1,6 +1,7 @@
 #include "modules/modules.h"
 #include "check.h"
 #include "driver/exclusive.h"
+#include "driver/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,10 +231,14 @@ hipError_t module_unload_removed(const struct removed_module *removed) {
     return error;
 }
 
+/* The version stays odd. */
 void module_make_private(struct module *module) {
-    if (module->shared)
-        remove_image(module);
+    if (!module->shared)
+        return;
+    remove_image(module);
     module->shared = false;
+    PROOF_STEP(no_slot_has_a_private_module,
+               store_release(&module->version, module_version(module) + 2));
 }
 
 void module_invalidate(hipModule_t handle) {
@@ -262,18 +267,21 @@ bool module_insert(const struct load *load) {
 
 /* ---- graphs ---- */
 
-static void count_graphs(struct module *module, int change) {
+void module_hold(struct module *module) {
     pthread_mutex_lock(&tables_lock);
-    module->graphs += (unsigned)change;
+    module->graphs++;
     pthread_mutex_unlock(&tables_lock);
 }
 
-void module_hold(struct module *module) {
-    count_graphs(module, 1);
-}
-
 void module_let_go(struct module *module) {
-    count_graphs(module, -1);
+    struct removed_module removed;
+    pthread_mutex_lock(&tables_lock);
+    module->graphs--;
+    const bool leaves = !module->graphs && !module->shared && module_acquire(module) &&
+                        module_remove(module, &removed);
+    pthread_mutex_unlock(&tables_lock);
+    if (leaves)
+        REPORT("hipModuleUnload(module)", module_unload_removed(&removed), NULL);
 }
 
 const struct function *module_search(hipFunction_t handle, struct module **holder) {

@@ -192,7 +192,8 @@ const struct function *module_search(hipFunction_t handle, struct module **holde
 void module_make_private(struct module *module);
 
 /* Keeps a module loaded for a graph that launches the module's kernels. HIP does not unload the
- * module until module_let_go was called as often as module_hold. */
+ * module until module_let_go was called as often as module_hold. If the program has unloaded a
+ * private module in the meantime, the last module_let_go makes HIP unload it. */
 void module_hold(struct module *module);
 void module_let_go(struct module *module);
 /* Does the work of module_hold for the module that contains this function. Returns NULL if the

@@ -130,9 +130,6 @@ void module_unshare_constants(void) {
         if (settable)
             module_make_private(module);
         const bool taken = settable && take_out(module, &evicted);
-        if (settable && !taken)
-            (void)module_acquire(module); /* a module that a graph uses stays loaded, and no other
-                                           * load gets the module */
         pthread_mutex_unlock(&tables_lock);
         if (taken)
             (void)unload(&evicted);

@@ -194,7 +194,8 @@ struct module {
         uint64_t version_and_state; /* both */
         struct {
             uint32_t state;   /* enum module_state */
-            uint32_t version; /* changes when the entry begins or ceases to serve a module */
+            uint32_t version; /* changes when the entry begins or ceases to serve a module, or when
+                               * the module becomes private */
         };
     };
     int device;

@@ -14,6 +14,7 @@ from cffi import FFI
 from mgpu_rt._library import RuntimeLibrary, load
 
 _ATTRIBUTES = ("cuda_stream", "ptr")  # with the handle: PyTorch's, CuPy's
+_FFI = FFI()  # cffi sets FFI.CData when it makes the first FFI of a process
 
 
 def handle_of(stream: Any) -> int:
@@ -27,8 +28,8 @@ def handle_of(stream: Any) -> int:
         found = next((getattr(stream, a) for a in _ATTRIBUTES if hasattr(stream, a)), stream)
     if isinstance(found, ctypes.c_void_p):
         found = found.value or 0
-    if isinstance(found, FFI.CData):
-        found = int(FFI().cast("uintptr_t", found))
+    if isinstance(found, _FFI.CData):
+        found = int(_FFI.cast("uintptr_t", found))
     if isinstance(found, bool) or not hasattr(found, "__index__"):
         raise TypeError(
             f"{stream!r} is not a stream: give one of PyTorch's, CuPy's or hip-python's, one with "

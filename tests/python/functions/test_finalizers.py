@@ -175,3 +175,25 @@ def test_ends_at_exit(backend: str, threaded: bool) -> None:
     )
     assert done.returncode == 0
     assert done.stderr in ("", UNFINISHED if threaded else "")
+
+
+# ---- streams ----
+
+
+@on_both
+def test_a_stream_ends_with_its_object(mgpu: Mgpu) -> None:
+    stream = mgpu_rt.Stream()
+    assert repr(stream) == f"<mgpu_rt.Stream {stream.handle:#x}>"
+    handle = stream.handle
+    stream.synchronize()
+    del stream
+    gc.collect()
+    again = mgpu_rt.Stream()
+    assert again.handle == handle  # the library had released the stream
+    again.close()
+    again.close()
+    assert again.closed and repr(again) == "<mgpu_rt.Stream closed>"
+    for use in (again.__int__, again.synchronize, again.__cuda_stream__):
+        with pytest.raises(ValueError, match="the stream is closed"):
+            use()
+    assert mgpu.stderr() == ""

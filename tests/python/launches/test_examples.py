@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.python.launches import EXAMPLES, KERNELS, run
 from tests.support import lower
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND
+from tests.support.patience import run_process
 
 NUMPY = ("vecadd", "streams")
 HERE = (*NUMPY, "function")
@@ -97,3 +100,25 @@ def test_the_cupy_example_runs_on_a_gpu() -> None:
     env = environment("cuda", PYTHONPATH=str(ROOT))
     out, _ = run(sys.executable, "-c", CUPY, compiled, env=env)
     assert out.startswith("hipError")
+
+
+# ---- the page ----
+
+
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8").split("## The manager")[0]
+
+
+def test_examples_of_the_page_run(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 8
+    shutil.copy(lower.lower(KERNELS, llvm=22), tmp_path / "kernels.o")
+    shutil.copy(KERNELS, tmp_path)
+    result = run_process(
+        [sys.executable, "-c", "\n".join(blocks)],
+        environment("softgpu", PYTHONPATH=str(ROOT)),
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "hipErrorOutOfMemory\n"
+    first, *others = result.stderr.splitlines()
+    assert first.startswith("'hipModuleLaunchKernel(") and len(others) == 1

@@ -16,9 +16,11 @@ from mgpu_rt.manager import (
     Pin,
     Policy,
 )
+from tests.python.launches import EXAMPLES
 from tests.support import child
 from tests.support.child import POLICIES, Mgpu
 from tests.support.images import code_object
+from tests.support.patience import wait_until
 
 in_child = functools.partial(child.in_child, policies=POLICIES)
 
@@ -168,3 +170,15 @@ def test_evicted_image_is_loaded_again(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_misuse() == 0
     assert "failed" not in mgpu.stderr()  # a line may tell that the limit is raised
     assert mgpu.count("hipModuleUnload") > 4
+
+
+# ---- the policy among the examples ----
+
+
+@in_child(policies=("python",), MGPU_RT_POLICY="policy:KeepLarge", PYTHONPATH=str(EXAMPLES))
+def test_the_example_is_a_policy(mgpu: Mgpu) -> None:
+    """The example keeps one of two idle streams."""
+    for stream in [mgpu.StreamCreate(), mgpu.StreamCreate()]:
+        mgpu.StreamDestroy(stream)
+    assert wait_until(lambda: mgpu.count("hipStreamDestroy") == 1)
+    assert "failed" not in mgpu.stderr()

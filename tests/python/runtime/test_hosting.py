@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import recordings
+from tests.runtime.programs.test_programs import PRINTED, good, printed, rounds
+from tests.support import programs, recordings
 from tests.support.child import ROOT, environment, library
 from tests.support.command import command
 from tests.support.compiled import compile_c
@@ -299,3 +300,35 @@ def test_a_python_program_hosts_in_its_own_interpreter(version: str) -> None:
     done = run_process([python, "-c", PROGRAM], {**env, "PYTHONPATH": f"{HERE}:{ROOT}"})
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     assert done.stderr.count("asked") == 5  # the child continues with the library
+
+
+# ---- lowered programs ----
+
+
+NAMES = [name for name in PRINTED if name != "spin"]  # the program waits for a GPU's clock
+#: `make test` runs a program for each runtime, `make check` each program and release once.
+QUICK = ("vecadd", "churn", "forkjoin", "overlap")
+RUNS = [
+    (name, llvm, RUNTIMES[(number + llvm) % len(RUNTIMES)])
+    for number, name in enumerate(sorted(NAMES, key=lambda name: (name not in QUICK, name)))
+    for llvm in programs.releases(name)
+]
+
+
+@pytest.mark.parametrize(
+    ("program", "llvm", "runtime"),
+    in_check(RUNS, lambda program, llvm, _: program not in QUICK or llvm != 22),
+)
+def test_a_program_prints_the_same(program: str, llvm: int, runtime: str) -> None:
+    outcome = programs.run(
+        program,
+        llvm,
+        programs.ways()["linked"],
+        backend="softgpu",
+        policy="builtin",
+        iterations=rounds(program),
+        MGPU_RT_RUNTIME=runtime,
+        PYTHONPATH=HERE,
+    )
+    good(outcome)
+    assert outcome.stdout == printed(program, llvm)

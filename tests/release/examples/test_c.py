@@ -69,3 +69,13 @@ def test_the_smallest_program_prints_its_sum(run: Run, built: Path) -> None:
     version = run("mgpu-rt", "--version").stdout.split()[-1]
     assert run(built / "version").stdout == f"mgpu_rt {version}\n"
     assert run("sh", "-c", shown("c/version.c")).stdout == f"mgpu_rt {version}\n"
+
+
+# ---- LLVM's JIT runners ----
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_a_runner_prints_the_sum(llvm: int, run: Run) -> None:
+    result = run("sh", "-c", shown("runner").replace("22", str(llvm)))
+    assert result.stdout == "499500\n"
+    assert result.stderr == ""

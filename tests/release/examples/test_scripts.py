@@ -1,14 +1,16 @@
-"""Examples' scripts that cannot run print one sentence and return status 2."""
+"""Examples' scripts that cannot run print one sentence and return status 2. README.md lists all
+examples."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.release.examples.conftest import EXAMPLES
+from tests.release.examples.conftest import EXAMPLES, INDEX
 from tests.support.command import COMMAND
 from tests.support.patience import run_process
 
@@ -40,3 +42,17 @@ def test_a_script_that_cannot_run_names_the_cause(bare: str) -> None:
     Path(bare, "mgpu-rt").unlink()
     assert said("runner/run.sh", "22", PATH=bare) == "run.sh: there is no mgpu-rt"
     assert said("mpi/run.sh", PATH=bare) == "run.sh: there is no mgpu-rt in PATH"
+
+
+# ---- the index ----
+
+
+def test_every_program_and_script_is_listed() -> None:
+    linked = set(re.findall(r"\]\(([\w/.]+)\)", INDEX))
+    folders = [path for path in EXAMPLES.iterdir() if path.is_dir() and "build" not in path.name]
+    files = {str(path.relative_to(EXAMPLES)) for folder in folders for path in folder.iterdir()}
+    shown = {name for name in files if name.endswith((".c", ".cpp", ".py")) or "CMake" in name}
+    parts = {"mpi/CMakeLists.txt", "python/descriptor.py", "python/lowered.py"}  # of the others
+    assert shown - linked <= parts
+    for script in (name for name in files if name.endswith(".sh")):
+        assert f"`sh {script}" in INDEX, script

@@ -1,5 +1,6 @@
 """Runs the commands of docs/ci.md and of the workflow in examples/ci with the wheel, in an empty
-folder. PATH contains nothing of this checkout. Checks that Debian 12 has the packages."""
+folder. PATH contains nothing of this checkout. Checks that Debian 12 has the packages, and that the
+container image and the metadata are true."""
 
 from __future__ import annotations
 
@@ -97,3 +98,33 @@ def test_debian_12_has_the_packages(place: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     wrong = run_here(tmp_path, f"{script.rstrip()} mlir-220-tools", PATH=path)
     assert "Unable to locate package mlir-220-tools" in wrong.stderr
+
+
+# ---- the container image, and the package's metadata ----
+
+
+PACKAGING = ROOT / "csrc" / "packaging"
+
+
+def test_the_image_has_the_packages_that_the_page_names() -> None:
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    line = re.search(r"^    apt-get install (.*)$", page, re.MULTILINE)
+    assert line
+    text = (PACKAGING / "Dockerfile").read_text(encoding="utf-8")
+    assert set(line[1].split()) <= set(re.split(r"[\s\\]+", text))
+
+
+def test_an_image_is_built_of_what_git_has() -> None:
+    """The container image contains no object files of this machine, because make would consider the
+    files up to date."""
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+    wanted = {f"**/{line}".replace("**//", "").rstrip("/") for line in ignored}
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert {line for line in lines if line[:1] != "#"} == wanted | {".git"}
+
+
+def test_the_metadata_names_no_address_that_is_not_there() -> None:
+    code = "import importlib.metadata as m; print(m.metadata('mgpu_rt').as_string())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Project-URL" not in done.stdout  # the project has no address yet
+    assert "Classifier: Typing :: Typed" in done.stdout

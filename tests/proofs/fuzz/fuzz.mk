@@ -1,6 +1,6 @@
 # What reads an environment and images that others made, under clang's libFuzzer:
 #     make fuzz                       each reader for FUZZ_SECONDS, from images that MLIR made
-#     make fuzz FUZZ_SECONDS=60       the run whose figures tests/proofs/fuzz/README.md shows
+#     make fuzz FUZZ_SECONDS=60       the run after a change of a reader
 #
 # A finding ends the run with an error; build/fuzz/<reader>/ holds the input.
 

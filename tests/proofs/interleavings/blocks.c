@@ -250,6 +250,30 @@ enum { LARGE = 128 << 10, SMALLER = 96 << 10 };
     PLAYS("give back", (void)block_cache.trim(ALL_DEVICES))                                        \
     PLAYS("forget", forget())
 
+/* ---- a reset ----
+ *
+ * After a reset, HIP has given the address of object 0 to other code, whose memory the program
+ * frees through the library. Another thread detects the reset at the same time. After one more
+ * reset, HIP gives the address to a graph. */
+
+static void detect_reset(void) {
+    world.forgot = true;
+    block_cache.invalidate(0);
+}
+
+static void capture_after_reset(void) {
+    program_hold(0, NOT_HELD);
+    if (!world.forgot)
+        explore_prune();
+    memset(world.blocks, 0, sizeof world.blocks);
+    capture(1);
+}
+
+#define BLOCKS_OF_A_RESET(PLAYS)                                                                   \
+    PLAYS("work with 0 on stream 1, and free it on stream 0", work_and_free(0, 1))                 \
+    PLAYS("detect the reset", detect_reset())                                                      \
+    PLAYS("reset, and capture with 1", capture_after_reset())
+
 /* The program owns object 0, and work on stream 1 uses this object. The pool of stream 0 contains a
  * free block. */
 static void set_up(bool exclusive) {
@@ -293,6 +317,13 @@ static void set_up_reported(bool exclusive) {
     free_beside_work();
 }
 
+/* The program owns object 0, the only block. */
+static void set_up_reset(bool exclusive) {
+    model_start(2, exclusive);
+    world.held[0] =
+        (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(BYTES, model_stream(0), false)};
+}
+
 /* One more idle block than these exceeds the limit. */
 static void set_up_sized(bool exclusive) {
     void *blocks[4];
@@ -310,4 +341,5 @@ SCENARIO(blocks_asked, "blocks-asked", true, set_up_asked, BLOCKS_ASKED);
 SCENARIO(blocks_reported, "blocks-reported", true, set_up_reported, BLOCKS_REPORTED);
 SCENARIO(blocks_graph, "blocks-graph", false, set_up, BLOCKS_OF_A_GRAPH);
 SCENARIO(blocks_joined, "blocks-joined", true, set_up_joined, BLOCKS_JOINED);
+SCENARIO(blocks_reset, "blocks-reset", false, set_up_reset, BLOCKS_OF_A_RESET);
 SCENARIO(blocks_sized, "blocks-sized", false, set_up_sized, BLOCKS_SIZED);

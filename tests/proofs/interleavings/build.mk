@@ -16,7 +16,7 @@ interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc r
     image_describe mapped_for_good device_memory_number
 interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
     $(interleavings_scenarios:%=$(interleavings_dir)/here/%.o)
-interleavings_plain := explore threads model program scenarios
+interleavings_plain := explore threads model program
 
 $(interleavings_dir)/%.o: csrc/runtime/%.c
 	@mkdir -p $(@D)

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const struct scenario *const scenarios[];
+/* The linker collects the scenarios, and names the begin and the end of their section. */
+extern const struct scenario *const __start_scenarios[], *const __stop_scenarios[];
 
 /* Each array has one element for each thread. The arrays are aligned and linked after the runtime.
  * The arrays therefore share no cache line with the runtime's variables, which change with the
@@ -24,31 +25,27 @@ static bool is_new(const struct machine *machine, int thread) {
 
 enum { FIRST_ROOM = 1 << 10 };
 
-struct visit {
-    struct name name;
-    double ways; /* number of paths from this state to the end; -1: unknown */
-};
-static struct visit *visits;
+static struct name *visits;
 static size_t visit_count, visit_room;
 
-static struct visit *visit_of(struct name name) {
+static struct name *visit_of(struct name name) {
     size_t slot = name.words[0] & (visit_room - 1);
-    while (visits[slot].name.words[0] && (visits[slot].name.words[0] != name.words[0] ||
-                                          visits[slot].name.words[1] != name.words[1]))
+    while (visits[slot].words[0] &&
+           (visits[slot].words[0] != name.words[0] || visits[slot].words[1] != name.words[1]))
         slot = (slot + 1) & (visit_room - 1);
     return &visits[slot];
 }
 
 static void make_room_for_visits(size_t room) {
-    struct visit *old = visits;
+    struct name *old = visits;
     const size_t before = visit_room;
     visits = __real_calloc(room, sizeof *visits);
     if (!visits)
         explore_fail("no memory for so many states");
     visit_room = room;
     for (size_t i = 0; i < before; i++)
-        if (old[i].name.words[0])
-            *visit_of(old[i].name) = old[i];
+        if (old[i].words[0])
+            *visit_of(old[i]) = old[i];
     __real_free(old);
 }
 
@@ -61,14 +58,11 @@ static void forget_visits(void) {
 
 struct frame {
     struct saved *saved;
-    struct name name;
     int thread;      /* the next thread to run */
     unsigned choice; /* of it */
-    double ways;
 };
 static struct frame *frames;
 static size_t depth, frame_room;
-static size_t transitions, deepest;
 
 static void print_way(void) {
     for (size_t i = 0; i < depth; i++) {
@@ -129,14 +123,12 @@ static void check(void) {
 static void push(void) {
     struct saved *saved = threads_save();
     const struct name name = threads_name(saved);
-    struct visit *visit = visit_of(name);
-    if (visit->name.words[0]) {
-        if (depth)
-            frames[depth - 1].ways += visit->ways > 0 ? visit->ways : 0;
+    struct name *visit = visit_of(name);
+    if (visit->words[0]) {
         __real_free(saved);
         return;
     }
-    *visit = (struct visit){name, -1};
+    *visit = name;
     if (2 * ++visit_count > visit_room)
         make_room_for_visits(2 * visit_room);
     check();
@@ -144,16 +136,7 @@ static void push(void) {
         frame_room = frame_room ? 2 * frame_room : 4096;
         frames = __real_realloc(frames, frame_room * sizeof *frames);
     }
-    frames[depth++] = (struct frame){.saved = saved, .name = name, .ways = all(OVER)};
-    deepest = depth > deepest ? depth : deepest;
-}
-
-static void pop(void) {
-    const struct frame *frame = &frames[--depth];
-    visit_of(frame->name)->ways = frame->ways;
-    if (depth)
-        frames[depth - 1].ways += frame->ways;
-    __real_free(frame->saved);
+    frames[depth++] = (struct frame){.saved = saved};
 }
 
 /* Advances the frame to the next choice or to the next thread. A thread's first operation is fixed
@@ -182,26 +165,23 @@ static int next_thread(struct frame *frame) {
     return frame->thread;
 }
 
-/* Counts all paths from a state. Returns -1 if the exploration found shared memory that was not yet
- * counted as shared. */
-static double explore(const struct saved *first) {
-    double ways = 0;
+/* Visits all states that follow a state. Returns false if the exploration found shared memory that
+ * was not yet counted as shared. */
+static bool explore(const struct saved *first) {
+    found_shared = false;
     threads_restore(first);
-    transitions = deepest = 0;
     forget_visits();
     push();
     while (depth && !found_shared) {
         const size_t before = depth;
         struct frame *frame = &frames[depth - 1];
         if (next_thread(frame) == THREADS) {
-            ways = frame->ways;
-            pop();
+            __real_free(frames[--depth].saved);
             if (depth)
                 advance(&frames[depth - 1]);
             continue;
         }
         choose(frame->thread, frame->choice);
-        transitions++;
         if (threads_run(frame->thread))
             push();
         if (depth == before)
@@ -209,7 +189,7 @@ static double explore(const struct saved *first) {
     }
     while (depth)
         __real_free(frames[--depth].saved);
-    return found_shared ? -1 : ways;
+    return !found_shared;
 }
 
 /* Selects the next combination of the threads' first operations. Returns false if no combination is
@@ -228,25 +208,18 @@ static bool next_first_operations(void) {
 }
 
 static void explore_all(const struct saved *first) {
-    size_t all_states = 0, all_transitions = 0, longest = 0;
-    double all_ways = 0;
+    size_t states = 0;
     do {
-        double ways;
-        do
-            found_shared = false;
-        while ((ways = explore(first)) < 0);
-        all_states += visit_count;
-        all_transitions += transitions;
-        all_ways += ways;
-        longest = deepest > longest ? deepest : longest;
+        while (!explore(first))
+            continue;
+        states += visit_count;
     } while (next_first_operations());
-    printf("%s: %zu states, %zu steps, %.3g interleavings, at most %zu steps long\n",
-           scenario->name, all_states, all_transitions, all_ways, longest);
+    printf("%s: %zu states\n", scenario->name, states);
 }
 
 /* explore SCENARIO OPERATIONS...: the number of operations of each thread */
 int main(int count, char **words_given) {
-    for (const struct scenario *const *one = scenarios; *one; one++)
+    for (const struct scenario *const *one = __start_scenarios; one < __stop_scenarios; one++)
         if (count > 1 && strcmp((*one)->name, words_given[1]) == 0)
             scenario = *one;
     if (!scenario || count != 2 + THREADS)

@@ -24,24 +24,26 @@ struct scenario {
     void (*check_between)(void);      /* runs in each state where no thread is in an operation */
 };
 
-/* Defines the scenario explore_<symbol> with the file's own functions `check` and `check_between`.
- * `list` is a macro that gives its argument the name of each operation, and the call that plays
- * it. */
+/* Defines a scenario with the file's own functions `check` and `check_between`. `list` is a macro
+ * that gives its argument the name of each operation, and the call that plays it. */
 #define SCENARIO(symbol, title, asks, begins, list)                                                \
     static void symbol##_play(unsigned operation) {                                                \
         unsigned number = 0;                                                                       \
         list(EXPLORE_PLAY)                                                                         \
     }                                                                                              \
     static const char *const symbol##_names[] = {list(EXPLORE_NAME)};                              \
-    const struct scenario explore_##symbol = {.name = title,                                       \
-                                              .names = symbol##_names,                             \
-                                              .operations =                                        \
-                                                  sizeof symbol##_names / sizeof *symbol##_names,  \
-                                              .exclusive = !(asks),                                \
-                                              .set_up = begins,                                    \
-                                              .play = symbol##_play,                               \
-                                              .check = check,                                      \
-                                              .check_between = check_between}
+    static const struct scenario symbol##_scenario = {                                             \
+        .name = title,                                                                             \
+        .names = symbol##_names,                                                                   \
+        .operations = sizeof symbol##_names / sizeof *symbol##_names,                              \
+        .exclusive = !(asks),                                                                      \
+        .set_up = begins,                                                                          \
+        .play = symbol##_play,                                                                     \
+        .check = check,                                                                            \
+        .check_between = check_between,                                                            \
+    };                                                                                             \
+    static const struct scenario *const explore_##symbol                                           \
+        __attribute__((section("scenarios"), used, retain)) = &symbol##_scenario
 #define EXPLORE_NAME(name, call) name,
 #define EXPLORE_PLAY(name, call)                                                                   \
     if (operation == number++)                                                                     \

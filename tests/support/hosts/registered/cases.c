@@ -1,5 +1,5 @@
 /* Single cases: an event removes the pages of registered memory, or the program registers memory of
- * an unusual kind:
+ * an unusual kind. The selftest's programs have more (tests/proofs/programs/registered.py).
  *
  *     cases NAME
  *     cases race ROUNDS    one thread unmaps what another maps at once */
@@ -10,77 +10,15 @@
 
 static char seen[BYTES], before[BYTES];
 
-/* Checks that a copy from unregistered memory has read the memory when the copy's call returns. */
+/* Checks that a copy from unregistered to other host memory has read the memory when the copy's
+ * call returns. */
 static void check_pageable(struct range at) {
-    memcpy(before, at.address, at.bytes);
-    mgpuMemcpy(block, at.address, at.bytes, stream);
-    fill(at.address, at.bytes);
-    mgpuMemcpy(seen, block, at.bytes, stream);
-    mgpuStreamSynchronize(stream);
-    if (memcmp(seen, before, at.bytes) != 0)
-        fail("a copy from pageable memory read it late", at.address, at.bytes);
-}
-
-/* Does the work of check_pageable for a copy that ends in other host memory. */
-static void check_pageable_to_host(struct range at) {
     memcpy(before, at.address, at.bytes);
     mgpuMemcpy(seen, at.address, at.bytes, stream);
     fill(at.address, at.bytes);
     mgpuStreamSynchronize(stream);
     if (memcmp(seen, before, at.bytes) != 0)
         fail("a copy between pageable memory read it late", at.address, at.bytes);
-}
-
-/* Writes in the parent while a child shares the pages: the parent may get copies of these pages.
- * HIP and the kernel decide about memory that is registered during the fork. The library is
- * responsible for registrations that the program has ended before the fork. */
-static void split(struct range at) {
-    int ends[2];
-    char byte = 0;
-    if (pipe(ends) != 0)
-        return;
-    const pid_t child = fork();
-    if (child == 0) {
-        close(ends[1]);
-        _exit(read(ends[0], &byte, 1) < 0);
-    }
-    for (size_t i = 0; i < at.bytes; i += PAGE)
-        at.address[i]++;
-    close(ends[0]);
-    close(ends[1]);
-    if (child > 0)
-        waitpid(child, NULL, 0);
-}
-
-/* MREMAP_DONTUNMAP moves the pages elsewhere but keeps the old mapping, which then gets new
- * pages. */
-static void case_moved(void) {
-    const struct range at = {window, 2 * PAGE};
-    map(at);
-    pass(at);
-    if (mremap(at.address, at.bytes, at.bytes, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
-               window + 8 * PAGE) != window + 8 * PAGE)
-        fail("mremap", at.address, at.bytes);
-    fill(at.address, at.bytes);
-    pass(at);
-}
-
-/* Unmaps memory whose registration is cached, and maps other memory at the same address. */
-static void case_unmapped(void) {
-    const struct range at = {window, 2 * PAGE};
-    map(at);
-    pass(at);
-    unmap(at);
-    map(at);
-    pass(at);
-}
-
-static void case_dropped(void) {
-    const struct range at = {window, 2 * PAGE};
-    map(at);
-    pass(at);
-    drop(at);
-    pass(at);
 }
 
 /* Moves the end of the heap down and up again. */
@@ -143,7 +81,7 @@ static void share_page(struct range goes, struct range stays, struct range page)
     map(page);
     pass(goes);
     pass(stays);
-    check_pageable_to_host(goes);
+    check_pageable(goes);
     map(page);
     pass(stays);
 }
@@ -181,28 +119,6 @@ static void case_private_file(void) {
     pass_over_file(MAP_PRIVATE);
 }
 
-static void case_forked(void) {
-    const struct range at = {window, 2 * PAGE};
-    map(at);
-    pass(at);
-    split(at);
-    pass(at);
-}
-
-/* Unregisters memory while work on the memory is pending: the unregister waits for the work, and
- * the host may then read the memory. */
-static void case_pending(void) {
-    const struct range at = {window, 2 * PAGE};
-    const int value = 7;
-    map(at);
-    mgpuMemHostRegister(at.address, at.bytes);
-    mgpuMemset32(block, value, at.bytes / 4, stream);
-    mgpuMemcpy(at.address, block, at.bytes, stream);
-    mgpuMemHostUnregister(at.address);
-    if (memcmp(at.address, &value, 4) != 0)
-        fail("work was pending after an unregister", at.address, at.bytes);
-}
-
 /* Registers ranges that begin at the same address or overlap. HIP would refuse such a range while
  * an earlier, overlapping registration exists. */
 static void case_other_bytes(void) {
@@ -219,7 +135,6 @@ static void case_pageable(void) {
     map(at);
     pass(at);
     check_pageable(at);
-    check_pageable_to_host(at);
 }
 
 /* Requests the device address of memory that is no longer registered: there is no such address. */
@@ -327,9 +242,6 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"moved", case_moved},
-    {"unmapped", case_unmapped},
-    {"dropped", case_dropped},
     {"brk", case_brk},
     {"huge", case_huge},
     {"touching", case_touching},
@@ -338,8 +250,6 @@ static const struct {
     {"last-page-is-shared", case_last_page_is_shared},
     {"shared-memory", case_shared_memory},
     {"private-file", case_private_file},
-    {"forked", case_forked},
-    {"pending", case_pending},
     {"other-bytes", case_other_bytes},
     {"pageable", case_pageable},
     {"errors", case_errors},

@@ -31,11 +31,6 @@ void unmap(struct range at) {
         fail("munmap", at.address, at.bytes);
 }
 
-void drop(struct range at) {
-    madvise(at.address, at.bytes, MADV_DONTNEED);
-    fill(at.address, at.bytes);
-}
-
 void check_up(const struct range *at) {
     static char seen[BYTES];
     mgpuMemcpy(block, at->address, at->bytes, stream);

@@ -22,10 +22,9 @@ void open_window(void);
 _Noreturn void fail(const char *what, const void *address, size_t bytes);
 void fill(char *at, size_t bytes);
 
-/* Maps and fills, unmaps, or drops memory, as a program does. */
+/* Maps and fills, or unmaps memory, as a program does. */
 void map(struct range at);
 void unmap(struct range at);
-void drop(struct range at);
 
 /* Checks that the device reads what the host wrote. */
 void check_up(const struct range *at);

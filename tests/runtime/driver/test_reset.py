@@ -37,20 +37,6 @@ def job(mgpu: Mgpu, word: int, size: int = 64 * KIB) -> None:
     mgpu.StreamDestroy(stream)
 
 
-@in_child(backends=BACKENDS, **TWO)
-def test_a_job_after_a_reset_gets_new_memory(mgpu: Mgpu) -> None:
-    for number in range(6):
-        for device in (0, 1):
-            on(mgpu, device)
-            job(mgpu, 2 * number + device)
-        reset(mgpu, number % 2)
-        own = mgpu.by_hip("hipMalloc", 64 * KIB)  # perhaps at the block's address
-        job(mgpu, 100 + number)
-        mgpu.stub.hipFree(mgpu.for_stub(own))
-    assert mgpu.stderr() == ""
-    assert not mgpu.on_stub or mgpu.stub.hipstub_misuse() == 0
-
-
 @in_child(backends=BACKENDS, MGPU_RT_EXCLUSIVE="on", **TWO)
 def test_a_reset_by_an_override_is_seen(mgpu: Mgpu) -> None:
     """The override ends MGPU_RT_EXCLUSIVE, so memory that was cached before must not be reused."""

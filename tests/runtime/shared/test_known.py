@@ -205,19 +205,3 @@ def test_11_a_block_of_another_device_at_the_same_address_is_another_block(
 
 
 # ---- 17: found by reading ------------------------------------------------------------------------
-
-
-@in_child()
-def test_17_a_lowered_destroy_leaves_a_lent_stream_of_ours(mgpu: Mgpu) -> None:
-    """After mgpu_rt_use_stream has set a stream of the library, mgpuStreamDestroy in lowered code
-    does not destroy the stream."""
-    ours = mgpu.StreamCreate()
-    assert mgpu.lib.mgpu_rt_use_stream(mgpu.ffi.cast("hipStream_t", ours)) == 0
-    assert mgpu.StreamCreate() == ours
-    mgpu.StreamDestroy(ours)
-    mgpu.StreamDestroy(ours)
-    mgpu.launch(forum(mgpu), ours)
-    mgpu.StreamSynchronize(ours)
-    mgpu.lib.mgpu_rt_use_stream(mgpu.null)
-    mgpu.StreamDestroy(ours)
-    assert mgpu.stderr() == ""

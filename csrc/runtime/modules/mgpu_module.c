@@ -50,24 +50,9 @@ static struct load *hit(struct load *load, const struct module *module) {
     return load;
 }
 
-/* Returns whether HIP may lack memory for a module. If there is no memory for a module, HIP 5.2.3
- * and 5.7.1 return error 303, and HIP 6.4.3 and 7.2.4 return error 209. HIP returns these errors
- * also for an image that it cannot load, such as an image for another GPU. */
-static bool may_lack_memory(hipError_t error, const struct load *load) {
-    return error == hipErrorOutOfMemory ||
-           ((DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
-             DOUBT(hip_6_found_no_memory_for_a_module, error == hipErrorNoBinaryForGpu)) &&
-            PROOF(image_suits_the_device, image_suits_device(&load->image, load->device)));
-}
-
-/* Calls HIP to load an image from these bytes. If memory was short, trims the caches and repeats
- * the call. */
+/* Calls HIP to load an image from these bytes. */
 static hipError_t load_by_hip(struct load *load, const void *bytes) {
-    hipError_t error = hip.ModuleLoadData(&load->handle, bytes);
-    if (UNLIKELY(error != hipSuccess) &&
-        DOUBT(load_may_succeed_with_room,
-              may_lack_memory(error, load) && caches_make_room(hipErrorOutOfMemory)))
-        error = hip.ModuleLoadData(&load->handle, bytes);
+    const hipError_t error = hip.ModuleLoadData(&load->handle, bytes);
     PROOF_STEP(load_ends_the_answers_about_addresses, ranges_change());
     return error;
 }
@@ -215,8 +200,24 @@ static hipModule_t report_load(struct load *load) {
     return load->handle;
 }
 
+/* Returns whether HIP may lack memory for a module. If there is no memory for a module, HIP 5.2.3
+ * and 5.7.1 return error 303, and HIP 6.4.3 and 7.2.4 return error 209. HIP returns these errors
+ * also for an image that it cannot load, such as an image for another GPU. */
+static bool may_lack_memory(const struct load *load) {
+    const hipError_t error = load->error;
+    return error == hipErrorOutOfMemory ||
+           ((DOUBT(hip_5_found_no_memory_for_a_module, error == hipErrorSharedObjectInitFailed) ||
+             DOUBT(hip_6_found_no_memory_for_a_module, error == hipErrorNoBinaryForGpu)) &&
+            PROOF(image_suits_the_device, image_suits_device(&load->image, load->device)));
+}
+
+/* If HIP lacked memory for the module, trims the caches and repeats the load. */
 static __attribute__((noinline)) hipModule_t load_slow(struct thread *thread, const void *data) {
     struct load load = module_load(thread, data);
+    if (UNLIKELY(load.error != hipSuccess) &&
+        DOUBT(load_may_succeed_with_room,
+              may_lack_memory(&load) && caches_make_room(hipErrorOutOfMemory)))
+        load = module_load(thread, data);
     return report_load(&load);
 }
 

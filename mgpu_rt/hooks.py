@@ -52,7 +52,7 @@ class LaunchHook(Runtime):
 
     def launch_kernel(self, launch: Launch) -> None:
         launch_next = self._launch
-        if launch._asks and Hip.of_process().captures(launch):
+        if launch._capture and Hip.of_process().captures(launch):
             text = "the hook looks at no launch that a stream captures into a graph"
             self._say_once("captures", text)
             return launch_next(launch)  # returns nothing, which adapters.py checks

@@ -1,7 +1,7 @@
 /* Records what Python knows of modules and functions, so that C calls Python only with new facts.
  *
- * Two tables of fixed size hold one entry for each hash of a handle: what was written last. If
- * another handle has replaced an entry, C calls Python once more, and Python writes the entry
+ * A table of fixed size holds one fact for each hash of a handle: what was written last. If
+ * another handle has replaced a fact, C calls Python once more, and Python writes the fact
  * again. No thread waits for the lock, because in a forked child it may stay taken: a thread that
  * does not get the lock calls Python. */
 #ifndef MGPU_RT_PYTHON_KNOWN_H
@@ -10,28 +10,34 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { KNOWN_BITS = 12, KNOWN = 1 << KNOWN_BITS };
+enum { KNOWN_BITS = 13, KNOWN = 1 << KNOWN_BITS };
+
+/* The image of a module, or the image and the name of a function. Python never frees the texts. */
+struct fact {
+    uintptr_t handle, module;
+    const char *content, *name;
+    size_t size; /* of the image; 0 if unknown: no load of such an image is known */
+    int knower;
+};
 
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fact facts[KNOWN];
 static int knower; /* the runtime that answers: another number for each that is installed */
-static struct known_module {
-    uintptr_t module;
-    const char *content; /* Python's copy of the image, which Python never frees */
-    size_t size;         /* 0 if unknown: no load of such an image is known */
-    int knower;
-} known_modules[KNOWN];
-static struct known_function {
-    uintptr_t function, module;
-    const char *content; /* the module's, when Python was told of the function */
-    char *name;
-    int knower;
-} known_functions[KNOWN];
 
-static unsigned known_index(uintptr_t handle) {
-    return (unsigned)((uint64_t)handle * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS));
+static struct fact *fact_place(uintptr_t handle) {
+    return &facts[(uint64_t)handle * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS)];
+}
+
+/* Copies what is known of a handle; returns false if nothing is. */
+static bool find_fact(uintptr_t handle, struct fact *out) {
+    if (pthread_mutex_trylock(&known_lock) != 0)
+        return false;
+    *out = *fact_place(handle);
+    pthread_mutex_unlock(&known_lock);
+    return out->handle == handle && out->size &&
+           out->knower == __atomic_load_n(&knower, __ATOMIC_RELAXED);
 }
 
 /* Compares the first bytes first: they say that there are as many as there were. */
@@ -41,52 +47,24 @@ static int lies_at(uintptr_t address, const char *content, size_t size) {
            memcmp((const void *)address, content, size) == 0;
 }
 
-static bool is_known_module(const struct known_module *known, uintptr_t module) {
-    return known->module == module && known->size &&
-           known->knower == __atomic_load_n(&knower, __ATOMIC_RELAXED);
-}
-
 static bool module_is_known(uintptr_t module, uintptr_t image) {
-    if (pthread_mutex_trylock(&known_lock) != 0)
-        return false;
-    const struct known_module known = known_modules[known_index(module)];
-    const bool is_known = is_known_module(&known, module);
-    pthread_mutex_unlock(&known_lock);
-    return is_known && lies_at(image, known.content, known.size);
+    struct fact its;
+    return find_fact(module, &its) && lies_at(image, its.content, its.size);
 }
 
 static bool function_is_known(uintptr_t function, uintptr_t module, const char *name) {
-    if (!name || pthread_mutex_trylock(&known_lock) != 0)
-        return false;
-    const struct known_function *const known = &known_functions[known_index(function)];
-    const struct known_module *const its = &known_modules[known_index(module)];
-    const bool is_known = known->function == function && known->module == module &&
-                          is_known_module(its, module) && its->knower == known->knower &&
-                          its->content == known->content && strcmp(known->name, name) == 0;
-    pthread_mutex_unlock(&known_lock);
-    return is_known;
+    struct fact its, known;
+    return name && find_fact(module, &its) && find_fact(function, &known) &&
+           known.module == module && known.content == its.content && strcmp(known.name, name) == 0;
 }
 
-/* Records that a runtime knows a module; Python calls this function. `content` has to stay for as
- * long as the process runs. */
-static void know_module(int who, uintptr_t module, const char *content, size_t size) {
+/* Records that a runtime knows a module or a function; Python calls this function. */
+static void know(int who, uintptr_t handle, uintptr_t module, const char *content, size_t size,
+                 const char *name) {
     if (pthread_mutex_trylock(&known_lock) != 0)
         return;
-    known_modules[known_index(module)] = (struct known_module){module, content, size, who};
+    *fact_place(handle) = (struct fact){handle, module, content, name, size, who};
     pthread_mutex_unlock(&known_lock);
-}
-
-static void know_function(int who, uintptr_t function, uintptr_t module, const char *name) {
-    char *copy = strdup(name);
-    if (copy && pthread_mutex_trylock(&known_lock) == 0) {
-        struct known_function *const known = &known_functions[known_index(function)];
-        const struct known_module *const its = &known_modules[known_index(module)];
-        char *const before = known->name;
-        *known = (struct known_function){function, module, its->content, copy, who};
-        copy = before;
-        pthread_mutex_unlock(&known_lock);
-    }
-    free(copy);
 }
 
 /* Returns the number of a runtime that answers from now on, and knows nothing. */

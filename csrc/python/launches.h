@@ -17,7 +17,6 @@ struct call {
     PyObject head;
     struct launch launch;
     Py_ssize_t number;
-    char asks;
 };
 
 /* The class of the objects, and the function that gets them. Changed under the GIL. */
@@ -61,7 +60,7 @@ static PyMethodDef call_methods[] = {
 static PyMemberDef call_members[] = {
     {"number", T_PYSSIZET, offsetof(struct call, number), 0, NULL},
     {"_function", T_ULONG, offsetof(struct call, launch.function), READONLY, NULL},
-    {"_asks", T_BOOL, offsetof(struct call, asks), 0, NULL},
+    {"_capture", T_INT, offsetof(struct call, launch.capture), 0, NULL},
     {0},
 };
 static PyType_Slot call_slots[] = {
@@ -104,9 +103,7 @@ static bool call_launch_function(const struct launch *given) {
     PyObject *const function = launch_function, *answer = NULL;
     PyObject *const object = PyType_GenericAlloc(launch_class, 0);
     if (object) {
-        struct call *const call = (struct call *)object;
-        call->launch = *given;
-        call->asks = given->capture != 0;
+        ((struct call *)object)->launch = *given;
         Py_INCREF(function);
         answer = PyObject_CallFunctionObjArgs(function, object, NULL);
         Py_DECREF(function);

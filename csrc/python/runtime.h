@@ -29,7 +29,7 @@
 
 typedef void (*mgpu_rt_function)(void);
 
-/* ---- the library's functions; until use_library, these stand-ins ---- */
+/* ---- the library's functions; until Python binds to a library, these stand-ins ---- */
 
 /* Reports that a program calls a method of a runtime that is not installed. */
 static uintptr_t absent(void) {
@@ -40,8 +40,6 @@ static uintptr_t absent(void) {
               stderr);
     return 0;
 }
-
-static int (*set_override)(const char *, mgpu_rt_function);
 
 #define FN(result, name, params, args)                                                             \
     static mgpu_rt_function own_##name = (mgpu_rt_function)absent;                                 \
@@ -217,46 +215,4 @@ static void enter_end(void) {
         say_lost();
         change_status(1);
     }
-}
-
-/* ---- what Python calls ---- */
-
-/* The functions that replace the library's, and those that notify Python of new kernels. */
-#define FN(result, name, params, args) {#name, &own_##name, (mgpu_rt_function)enter_##name},
-static const struct function {
-    const char *name;
-    mgpu_rt_function *own, callback;
-} functions[] = {PLAIN_ABI(FN, FN, FN){"end", NULL, enter_end}},
-  notes[] = {
-      {"mgpuModuleLoad", NULL, (mgpu_rt_function)note_mgpuModuleLoad},
-      {"mgpuModuleLoadJIT", NULL, (mgpu_rt_function)note_mgpuModuleLoadJIT},
-      {"mgpuModuleGetFunction", NULL, (mgpu_rt_function)note_mgpuModuleGetFunction},
-};
-#undef FN
-enum { FUNCTIONS = sizeof functions / sizeof *functions, NOTES = sizeof notes / sizeof *notes };
-
-/* Binds to a library. The arguments are the addresses of mgpu_rt_native and mgpu_rt_intercept. */
-static void use_library(uintptr_t native, uintptr_t intercept) {
-    mgpu_rt_function (*const find)(const char *) = (mgpu_rt_function (*)(const char *))native;
-    set_override = (int (*)(const char *, mgpu_rt_function))intercept;
-    for (int i = 0; i < FUNCTIONS; i++)
-        if (functions[i].own)
-            *functions[i].own = find(functions[i].name);
-}
-
-static void set(const char *name, const struct function *from, int count) {
-    for (int i = 0; set_override && i < count; i++)
-        if (strcmp(name, from[i].name) == 0)
-            set_override(name, from[i].callback);
-}
-/* Calls Python in place of a function, or after a function with what Python does not know yet. */
-static void override(const char *name) {
-    set(name, functions, FUNCTIONS);
-}
-static void note(const char *name) {
-    set(name, notes, NOTES);
-}
-static void restore(const char *name) {
-    if (set_override)
-        set_override(name, NULL);
 }

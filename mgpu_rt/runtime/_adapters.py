@@ -39,19 +39,29 @@ def _text(name: Any) -> str:
     return ffi.string(name).decode(errors="surrogateescape") if name else ""
 
 
+#: The names of functions that C knows (csrc/python/known.h), which stay for as long as the process.
+_names: dict[bytes, Any] = {}
+
+
 def _notes(runtime: Runtime) -> tuple[Callable[..., int], Callable[..., int]]:
     """Returns the functions that C calls after it has loaded a module, and found a kernel."""
     who = lib.new_knower()
 
+    def know(handle: int, module: int, content: bytes, name: Any) -> None:
+        lib.know(who, handle, module, ffi.from_buffer(content), len(content), name)
+
     def loaded(module: int, address: int) -> int:
         image = Image.at(address)
         runtime._loaded(module, image)
-        lib.know_module(who, module, ffi.from_buffer(image.content), len(image.content))
+        know(module, module, image.content, ffi.NULL)
         return 1
 
     def found(function: int, module: int, name: Any) -> int:
         runtime._found(function, module, _text(name))
-        lib.know_function(who, function, module, name)
+        image = runtime._images.get(module)
+        if name and image is not None:
+            text = ffi.string(name)
+            know(function, module, image.content, _names.setdefault(text, ffi.new("char[]", text)))
         return 1
 
     return loaded, found

@@ -56,20 +56,27 @@ class _Function:
     def python(self) -> str:
         return f"{self.result if self.result != 'void' else 'int'} on_{self.name}({self.params});"
 
+    @property
+    def declarations(self) -> str:
+        """Declares the function, the pointer to the library's own, and what replaces it."""
+        prototypes = [f"{self.result} {head}{self.name}({self.params});" for head in ("", "enter_")]
+        return "\n".join([f"extern mgpu_rt_function own_{self.name};", *prototypes])
+
 
 _DECLARATIONS = """
+typedef void (*mgpu_rt_function)(void);
 #define LOST ...
 extern int lost, ends_program;
 #define NOT_ASKED ...
 extern uintptr_t query_capture;
-void use_library(uintptr_t native, uintptr_t intercept);
-void override(const char *name);
-void note(const char *name);
-void restore(const char *name);
-void know_module(int who, uintptr_t module, const char *content, size_t size);
-void know_function(int who, uintptr_t function, uintptr_t module, const char *name);
+void know(int who, uintptr_t handle, uintptr_t module, const char *content, size_t size,
+          const char *name);
 int new_knower(void);
 void add_launches(void);
+void enter_end(void);
+uintptr_t note_mgpuModuleLoad(uintptr_t image, size_t size);
+uintptr_t note_mgpuModuleLoadJIT(uintptr_t image, int level, size_t size);
+uintptr_t note_mgpuModuleGetFunction(uintptr_t module, const char *name);
 int lies_at(uintptr_t address, const char *content, size_t size);
 void end_program(int status);
 void change_status(int status);
@@ -89,8 +96,8 @@ def make_ffi() -> FFI:
     ffi = FFI()
     ffi.cdef(_STRUCTS + _LAUNCH)
     ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
-    ffi.cdef("\n".join(f"{f.result} {f.name}({f.params});" for f in functions))
     ffi.cdef(_DECLARATIONS)
+    ffi.cdef("\n".join(function.declarations for function in functions))
     head = "#include <stddef.h>\n#include <stdint.h>\n"
     table = f"#define PLAIN_ABI(FN, VOID, LAUNCH) \\\n{rows}\n"
     ffi.set_source("mgpu_rt._runtime", f'{head}{_STRUCTS}{_LAUNCH}{table}#include "runtime.h"\n')

@@ -197,7 +197,7 @@ class Hip:
         stream then becomes part of a graph instead of running. From the first question on, each
         launch of the program brings HIP's answer, because asking from Python takes longer."""
         lib.query_capture = self._capture_query
-        status: int = launch._c.capture
+        status: int = launch._capture
         if status == lib.NOT_ASKED:
             return self.is_captured(launch.stream)
         return status > 0 or (status < 0 and self._is_good(-status))

@@ -72,13 +72,13 @@ def install(runtime: Runtime) -> None:
         _State.runtime = runtime
         for answer in answers:
             _adapters.install(*answer)
-        for replace, names in (
-            (lib.note, _adapters.noted(runtime)),
-            (lib.override, _adapters.overridden(runtime)),
+        for kind, names in (
+            ("note", _adapters.noted(runtime)),
+            ("enter", _adapters.overridden(runtime)),
         ):
             for name in names:
                 _State.replaced.append(name)
-                replace(name.encode())
+                _library.replace(name, kind)
 
 
 def remove() -> None:
@@ -86,7 +86,7 @@ def remove() -> None:
     runtime."""
     with _State.lock:
         while _State.replaced:
-            lib.restore(_State.replaced.pop().encode())
+            _library.restore(_State.replaced.pop())
         _State.runtime = None
 
 

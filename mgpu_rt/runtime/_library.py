@@ -7,12 +7,13 @@ import os
 from typing import Any
 
 import mgpu_rt
+from mgpu_rt import _abi
 from mgpu_rt._runtime import ffi, lib
 
-#: The library's functions. C calls the first two.
+#: The library's functions.
 _EXPORTS = {
-    "mgpu_rt_native": "uintptr_t",
-    "mgpu_rt_intercept": "uintptr_t",
+    "mgpu_rt_native": "mgpu_rt_function (*)(const char *)",
+    "mgpu_rt_intercept": "int (*)(const char *, mgpu_rt_function)",
     "mgpu_rt_report": "void (*)(const char *, int)",
     "mgpu_rt_hip_path": "const char *(*)(void)",
     "mgpu_rt_image_place": "uint64_t (*)(uintptr_t, char *, size_t, uint64_t *)",
@@ -29,16 +30,28 @@ def connect(path: str | None = None) -> None:
     library = ctypes.CDLL(path)
     if not hasattr(library, "mgpu_rt_native"):
         library = ctypes.CDLL(mgpu_rt.library_path())
-    found = [ctypes.cast(getattr(library, name), ctypes.c_void_p) for name in _EXPORTS]
-    addresses = [pointer.value or 0 for pointer in found]
-    lib.use_library(*addresses[:2])
-    for (name, kind), address in zip(_EXPORTS.items(), addresses, strict=True):
+    for name, kind in _EXPORTS.items():
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
         _functions[name] = ffi.cast(kind, address)
+    for function in _abi.overridable():
+        own = _functions["mgpu_rt_native"](function.name.encode())
+        setattr(lib, f"own_{function.name}", own)
 
 
 def disconnect() -> None:
     """Makes the next `connect` bind again."""
     _functions.clear()
+
+
+def replace(name: str, kind: str) -> None:
+    """Replaces a function of the library. The function of csrc/python/runtime.h that answers calls
+    Python in its place (`kind` is "enter") or after it ("note")."""
+    answer = ffi.addressof(lib, f"{kind}_{name}")
+    _functions["mgpu_rt_intercept"](name.encode(), ffi.cast("mgpu_rt_function", answer))
+
+
+def restore(name: str) -> None:
+    _functions["mgpu_rt_intercept"](name.encode(), ffi.NULL)
 
 
 def report(call: str, error: int) -> None:

@@ -228,7 +228,7 @@ class Launch(Call):
 
     @stream.setter
     def stream(self, stream: int) -> None:
-        self._c.stream, self._c.capture, self._asks = stream, lib.NOT_ASKED, True
+        self._c.stream, self._capture = stream, lib.NOT_ASKED
 
     def _check_block(self, function: int, sizes: Sizes) -> None:
         """Raises ValueError if the kernel was not compiled for blocks of these sizes. HIP would use

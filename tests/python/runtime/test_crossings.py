@@ -12,7 +12,7 @@ import pytest
 
 import mgpu_rt
 from bench.setup import native
-from mgpu_rt._runtime import lib
+from mgpu_rt._runtime import ffi, lib
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import Launch, Runtime
 from tests.support import instructions
@@ -182,11 +182,11 @@ def test_a_kernel_is_told_from_others_of_its_hash(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(Launches()) as runtime:
         who = lib.new_knower()
         for handle in range(16, 16 * 20000, 16):
-            lib.know_module(who, handle, content, len(content))
+            lib.know(who, handle, handle, content, len(content), ffi.NULL)
         module = mgpu.load(image)
         number = int(mgpu.ffi.cast("uintptr_t", module))
-        lib.know_module(who, number, content, len(content))
+        lib.know(who, number, number, content, len(content), ffi.NULL)
         for handle in range(16, 16 * 20000, 16):
-            lib.know_function(who, handle, number, name)
+            lib.know(who, handle, number, content, len(content), name)
         mgpu.launch(mgpu.function(module, "test_func"))
     assert runtime.seen == [("test_func", content)]

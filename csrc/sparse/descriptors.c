@@ -20,7 +20,7 @@ static int environments_open;
 
 static struct environment *take_environment(hipStream_t stream, const char *expression) {
     int status;
-    struct environment *environment = environment_acquire(host->current_device(), stream, &status);
+    struct environment *environment = environment_acquire(stream, &status);
     if (!environment)
         sparse_failed(expression, status, NULL);
     return environment;
@@ -44,17 +44,18 @@ void impl_mgpuDestroySparseEnv(void) {
     const int status = count > 0 ? SPARSE_SUCCESS : sparse.Destroy(NULL);
     if (status != SPARSE_SUCCESS)
         sparse_failed("%1$sDestroy(%1$s_env)", status, &sparse_no_environment);
-    if (count <= 1 && !host->caches_are_on())
+    if (count <= 1 && !(host->caches_on() && host->device_has_caches(host->hip_current_device())))
         (void)environment_trim(ALL_DEVICES);
 }
 
 bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expression) {
-    const char *set_stream =
-        host->cuda ? "cusparseSetStream(handle, stream)" : "hipsparseSetStream(handle, stream)";
+    const char *set_stream = host->cuda_present() ? "cusparseSetStream(handle, stream)"
+                                                  : "hipsparseSetStream(handle, stream)";
     *work = (struct sparse_work){.expression = expression};
     (void)sparse_open();
-    if (!host->begin(stream, set_stream, &work->stream))
+    if (!host->stream_usable(host->thread_get(), stream, &work->stream, set_stream))
         return false;
+    host->lazy_end(); /* the kernels of hipSPARSE or cuSPARSE are unknown */
     if (load_relaxed(&environments_open) == 0)
         return true; /* hipSPARSE or cuSPARSE answers without an environment */
     work->environment = take_environment(stream, expression);
@@ -63,7 +64,7 @@ bool sparse_begin(struct sparse_work *work, hipStream_t stream, const char *expr
 }
 
 void sparse_end(struct sparse_work *work, int status) {
-    PROOF_STEP(sparse_work_marks_its_stream, host->end(work->stream));
+    PROOF_STEP(sparse_work_marks_its_stream, host->stream_launched(work->stream));
     if (work->environment)
         environment_release(work->environment);
     if (status != SPARSE_SUCCESS)
@@ -102,7 +103,7 @@ static int row_order(void) {
     int order = load_relaxed(&known), status;
     if (order >= 0 || !sparse_open())
         return order;
-    struct environment *environment = environment_acquire(host->current_device(), NULL, &status);
+    struct environment *environment = environment_acquire(NULL, &status);
     if (!environment)
         return order;
     order = sparse_row_order(environment->handle);

@@ -88,7 +88,8 @@ static struct environment *environment_new(int device, hipStream_t stream, int *
     return environment;
 }
 
-struct environment *environment_acquire(int device, hipStream_t stream, int *status) {
+struct environment *environment_acquire(hipStream_t stream, int *status) {
+    const int device = host->hip_current_device();
     *status = SPARSE_SUCCESS;
     struct environment *known = PROOF(reset_before_environment_reuse, host->device_kept(device))
                                     ? take_idle_environment(device, stream)

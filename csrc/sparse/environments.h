@@ -22,7 +22,7 @@ struct environment {
 /* Returns an environment for a stream of the thread's current device; no other call gets the
  * environment until it is released. If no environment can be created, returns NULL and stores the
  * failure's status at *status. */
-struct environment *environment_acquire(int device, hipStream_t stream, int *status);
+struct environment *environment_acquire(hipStream_t stream, int *status);
 void environment_release(struct environment *environment);
 
 /* Destroys all environments that no call is using, on all devices; returns how many. */

@@ -123,7 +123,7 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
  * the right result, because C is empty at first. */
 static const void *product_beta(int type) {
     static const double zeros[2];
-    return host->cuda ? sparse_one(type) : zeros;
+    return host->cuda_present() ? sparse_one(type) : zeros;
 }
 
 intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,

@@ -92,7 +92,9 @@ static void note_path(void *library, const char *name) {
 static const char *hipsparse_name(void) {
     static const char *const names[] = {
         [5] = "libhipsparse.so.0", [6] = "libhipsparse.so.1", [7] = "libhipsparse.so.4"};
-    const unsigned major = (unsigned)host->hip_version / 10000000;
+    int version = 0;
+    (void)host->hip->RuntimeGetVersion(&version); /* 0: unknown */
+    const unsigned major = (unsigned)version / 10000000;
     return major >= 5 && major < sizeof names / sizeof *names ? names[major] : "libhipsparse.so";
 }
 
@@ -100,17 +102,17 @@ static const char *hipsparse_name(void) {
  * which does not know this library's streams. */
 static bool serves_this_hip(void) {
     char other[PATH_BYTES];
-    if (!host->mapped_find("libamdhip64.so", host->hip_path, other, sizeof other))
+    if (!host->mapped_find("libamdhip64.so", host->hip_path(), other, sizeof other))
         return true;
-    host->report_once(&needs_another_hip, opened.path, host->hip_path);
+    host->report_once(&needs_another_hip, opened.path, host->hip_path());
     return false;
 }
 
 static void *open_beside_hip(const char *name) {
     char folder[PATH_BYTES];
-    const char *slash = strrchr(host->hip_path, '/');
-    const int length = slash ? (int)(slash - host->hip_path) : 0;
-    snprintf(folder, sizeof folder, "%.*s", length, host->hip_path);
+    const char *slash = strrchr(host->hip_path(), '/');
+    const int length = slash ? (int)(slash - host->hip_path()) : 0;
+    snprintf(folder, sizeof folder, "%.*s", length, host->hip_path());
     return slash ? open_file(folder, name) : NULL;
 }
 
@@ -137,7 +139,7 @@ static void *open_hipsparse(void) {
  * packages. */
 static void *open_nvidia(const char *name, const char *package) {
     char folder[PATH_BYTES], home[PATH_MAX];
-    const char *cuda_path = host->path_variable("CUDA_PATH");
+    const char *cuda_path = host->options_path_variable("CUDA_PATH");
     void *library = open_file("", name);
     snprintf(folder, sizeof folder, "%s/lib64", cuda_path ? cuda_path : "/usr/local/cuda");
     if (!library)
@@ -175,10 +177,11 @@ static void open_sparse(void) {
 #include "sparse.def"
     };
     sparse = absent;
-    opened.title = host->cuda ? "cuSPARSE" : "hipSPARSE";
-    opened.lower = host->cuda ? "cusparse" : "hipsparse";
-    opened.upper = host->cuda ? "CUSPARSE" : "HIPSPARSE";
-    void *library = host->cuda ? open_cusparse() : open_hipsparse();
+    const bool is_cuda = host->cuda_present();
+    opened.title = is_cuda ? "cuSPARSE" : "hipSPARSE";
+    opened.lower = is_cuda ? "cusparse" : "hipsparse";
+    opened.upper = is_cuda ? "CUSPARSE" : "HIPSPARSE";
+    void *library = is_cuda ? open_cusparse() : open_hipsparse();
     if (!library)
         return;
     if (!resolve_sparse(library, opened.lower)) {
@@ -199,7 +202,7 @@ bool sparse_open(void) {
 
 int sparse_row_order(void *handle) {
     int version = 0;
-    if (host->cuda)
+    if (host->cuda_present())
         return 2;
     (void)sparse.GetVersion(handle, &version);
     return version >= HIPSPARSE_3 ? 2 : 0;
@@ -242,7 +245,7 @@ static hipError_t error_of(int status) {
 void sparse_failed(const char *expression, int status, struct advice *advice) {
     char text[512];
     const char *reason = opened.error_text ? opened.error_text(status) : status_text(status);
-    struct advice *absence = host->cuda ? &no_cusparse : &no_hipsparse;
+    struct advice *absence = host->cuda_present() ? &no_cusparse : &no_hipsparse;
     snprintf(text, sizeof text, expression, opened.lower, opened.upper);
     host->report_failure_in(opened.title, text, reason, error_of(status),
                             status == SPARSE_NO_LIBRARY ? absence : advice);

@@ -36,7 +36,7 @@ bool sparse_open(void);
 #define SPARSE_RETRY(call)                                                                         \
     __extension__({                                                                                \
         int status_ = (call);                                                                      \
-        if (status_ == SPARSE_NO_MEMORY && host->make_room(hipErrorOutOfMemory))                   \
+        if (status_ == SPARSE_NO_MEMORY && host->caches_make_room(hipErrorOutOfMemory))            \
             status_ = (call);                                                                      \
         status_;                                                                                   \
     })

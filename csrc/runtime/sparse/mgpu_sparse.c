@@ -1,8 +1,6 @@
 /* Forwards the functions for sparse matrices to libmgpu_rt_sparse.so, which the first of these
  * calls opens. */
-#include "process/mapped.h"
 #include "sparse/plugin.h"
-#include "streams/mgpu_stream.h"
 
 static struct advice absent = {
     .text = "libmgpu_rt_sparse.so, which lies beside this library, cannot be opened, so nothing is "
@@ -10,45 +8,10 @@ static struct advice absent = {
 
 static const struct sparse_plugin *plugin; /* NULL: not opened, or absent */
 
-static bool begin_sparse_work(hipStream_t stream, const char *expression, struct stream **known) {
-    if (!stream_usable(thread_get(), stream, known, expression))
-        return false;
-    lazy_end(); /* the kernels of hipSPARSE or cuSPARSE are unknown */
-    return true;
-}
-
-static void end_sparse_work(struct stream *known) {
-    stream_launched(known);
-}
-
-static int current_device(void) {
-    return hip_current_device();
-}
-
-static bool caches_are_on(void) {
-    return caches_on() && device_has_caches(hip_current_device());
-}
-
 static void open_plugin(void) {
-    static struct sparse_host host = {.tables_lock = &tables_lock,
-                                      .report_once = report_once,
-                                      .report_verbose = report_verbose,
-                                      .report_failure_in = report_failure_in,
-                                      .mapped_find = mapped_find,
-                                      .mapped_library = mapped_library,
-                                      .mapped_home = mapped_home,
-                                      .path_variable = options_path_variable,
-                                      .make_room = caches_make_room,
-                                      .device_kept = device_kept,
-                                      .device_watch = device_watch,
-                                      .current_device = current_device,
-                                      .caches_are_on = caches_are_on,
-                                      .begin = begin_sparse_work,
-                                      .end = end_sparse_work};
-    host.cuda = cuda_present();
-    if (hip.RuntimeGetVersion(&host.hip_version) != hipSuccess)
-        host.hip_version = 0;
-    host.hip_path = hip_path();
+#define FN(name) .name = name,
+    static struct sparse_host host = {SPARSE_HOST(FN).hip = &hip, .tables_lock = &tables_lock};
+#undef FN
     host.register_exit = register_exit;
     sparse_entry *const entry =
         (sparse_entry *)mapped_plugin("libmgpu_rt_sparse.so", "mgpu_rt_sparse");
@@ -65,17 +28,13 @@ static const struct sparse_plugin *plugin_get(void) {
     return plugin;
 }
 
+/* Some functions return the result of a function without one, which ISO C forbids. */
+#pragma GCC diagnostic ignored "-Wpedantic"
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result impl_##name params {                                                                    \
         const struct sparse_plugin *known = plugin_get();                                          \
         return known ? known->name args : (result)0;                                               \
-    }
-#define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    void impl_##name params {                                                                      \
-        const struct sparse_plugin *known = plugin_get();                                          \
-        if (known)                                                                                 \
-            known->name args;                                                                      \
     }
 #include "../../abi.def"
 

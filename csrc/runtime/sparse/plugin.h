@@ -4,41 +4,26 @@
 #ifndef MGPU_RT_SPARSE_PLUGIN_H
 #define MGPU_RT_SPARSE_PLUGIN_H
 
-#include "driver/report.h"
+#include "driver/cuda.h"
+#include "process/mapped.h"
+#include "streams/mgpu_stream.h"
 
-#include <limits.h>
-#include <pthread.h>
+/* The runtime's functions that csrc/sparse calls, as the headers of csrc/runtime declare them. */
+/* clang-format off */
+#define SPARSE_HOST(FN) \
+    FN(report_once) FN(report_verbose) FN(report_failure_in) FN(hip_path) FN(hip_current_device) \
+    FN(cuda_present) FN(mapped_find) FN(mapped_library) FN(mapped_home) FN(options_path_variable) \
+    FN(caches_on) FN(caches_make_room) FN(device_has_caches) FN(device_kept) FN(device_watch) \
+    FN(thread_get) FN(stream_usable) FN(stream_launched) FN(lazy_end)
+/* clang-format on */
 
-struct stream;
-
-/* The runtime's functions and facts that csrc/sparse uses. */
 struct sparse_host {
-    bool cuda;            /* HIP is csrc/cuhip */
-    int hip_version;      /* 0: unknown */
-    const char *hip_path; /* "" if HIP was not found */
-    pthread_mutex_t *tables_lock;
-    /* driver/report.h */
-    void (*report_once)(struct advice *advice, ...);
-    void (*report_verbose)(const char *format, ...);
-    void (*report_failure_in)(const char *library, const char *expression, const char *reason,
-                              hipError_t error, struct advice *advice);
-    /* process/mapped.h and process/options.h */
-    bool (*mapped_find)(const char *stem, const char *but, char *path, size_t size);
-    void *(*mapped_library)(const char *stem, char *path, size_t size);
-    bool (*mapped_home)(char path[PATH_MAX]);
-    const char *(*path_variable)(const char *name);
-    /* shared/caches.h */
-    bool (*make_room)(hipError_t error);
-    bool (*device_kept)(int device);
-    void (*device_watch)(int device);
-    int (*current_device)(void);
-    bool (*caches_are_on)(void);
+#define FN(name) __typeof__(name) *name;
+    SPARSE_HOST(FN)
+#undef FN
     void (*register_exit)(void);
-    /* Begins work on a stream. Returns false, and reports why, if the program has destroyed the
-     * stream. Stores NULL for the null stream and for a stream that the program created by HIP. */
-    bool (*begin)(hipStream_t stream, const char *expression, struct stream **known);
-    /* Records the work as pending work of the stream. */
-    void (*end)(struct stream *known);
+    const struct hip_functions *hip;
+    pthread_mutex_t *tables_lock;
 };
 
 /* The functions of csrc/sparse. All are thread-safe. */
@@ -53,8 +38,7 @@ struct sparse_plugin {
 /* The only function that libmgpu_rt_sparse.so exports, as mgpu_rt_sparse. `host` has to stay. */
 typedef const struct sparse_plugin *sparse_entry(const struct sparse_host *host);
 
-/* The runtime's: the environments of hipSPARSE and cuSPARSE; empty until the first call with sparse
- * matrices. */
+/* The environments of hipSPARSE and cuSPARSE; none until the first call with sparse matrices. */
 extern const struct cache environment_cache;
 
 #endif

@@ -20,7 +20,7 @@ MUTANTS = (*SMALL, *programs.MUTANTS)
 
 
 def name(mutant: Mutant) -> str:
-    return mutant.name.replace(" ", "-")
+    return f"{mutant.of} {mutant.what}".replace(" ", "-")
 
 
 @pytest.mark.parametrize("mutant", sampled(MUTANTS, SAMPLE), ids=name)

@@ -89,12 +89,12 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     faults = marked("tests/python/cli/check/streams.mlir")
     mutant = next(each for each in faults if (each.what, each.kind) == (what, kind))
     source = tmp_path / f"{kind}.mlir"
-    source.write_text(mutant.text())
+    source.write_text(mutant.text)
     done = check_calls("--", program(source, lines=True))
     assert done.returncode == status
     assert f"[{kind}]" in done.stderr
     assert ("llvm #170833" in done.stderr) is (kind == "stream-as-event")
-    number = next(n for n, line in enumerate(mutant.text().splitlines(), 1) if mutant.line in line)
+    number = next(n for n, line in enumerate(mutant.text.splitlines(), 1) if mutant.line in line)
     assert f"({kind}.mlir:{number})" in done.stderr
 
 

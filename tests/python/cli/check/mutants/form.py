@@ -5,64 +5,53 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import zlib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from bench import ROOT
+from mgpu_rt._cli import softgpu
+from tests.python.cli import seeded
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
 
 THREADS = {"MGPU_RT_SOFTGPU": "gfx90a,threads=4"}
 
 Report = dict[str, Any]
+Edit = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault that replaces `old` by `new` in `source`, after the text `after`.
+    """A faulty program. check must report only faults of the kind `kind`, and must name a line that
+    contains `line`."""
 
-    check must report only faults of the kind `kind`, and must name a line that contains `line`."""
-
-    source: str  # a file of MLIR in the project
+    of: str  # the program or kernel
     what: str  # the fault, such as "barrier taken out": a class in the table of docs/check.md
     kind: str  # kind of the reports
-    old: str
-    new: str
+    text: str  # the program with the fault
     line: str  # a part of the line that a report, or its other side, must name
-    after: str = ""
     also: tuple[str, ...] = ()  # other kinds that may be reported as well
+    model: str = ""  # the model of bench/models whose program this is
 
-    @property
-    def name(self) -> str:
-        return f"{Path(self.source).stem} {self.after} {self.what}"
+    def reports(self, folder: Path) -> list[Report]:
+        """Returns the reports of `mgpu-rt check` on the faulty program. A model makes one pass."""
+        if not self.model:
+            return reports_of([built(self.text, folder)], folder, **THREADS)
+        name = re.sub(r"\W+", "-", f"check {self.of} {self.what} {zlib.crc32(self.text.encode())}")
+        program = seeded.executable(name, self.text, self.model, lines=True)
+        wait = f"{softgpu.hip({})},hipDeviceSynchronize"
+        return reports_of(["sh", "-c", 'echo 1 | "$0"', program], folder, BENCH_WAIT=wait)
 
-    def original(self) -> str:
-        """Returns the source without the fault."""
-        return (ROOT / self.source).read_text()
 
-    def text(self) -> str:
-        """Returns the source with the fault."""
-        text = self.original()
-        begin = text.index(self.after)
-        at = text.index(self.old, begin)
-        changed = text[:at] + self.new + text[at + len(self.old) :]
-        assert changed != text
-        return changed
-
-    def command(self, folder: Path) -> list[object]:
-        """Returns the command that runs the faulty program, whose files are in the folder."""
-        return [built(self.text(), folder)]
-
-    def environment(self) -> dict[str, str]:
-        """Returns the environment variables for the run."""
-        return THREADS
+def replaced(text: str, edit: Edit) -> str:
+    """Returns the text with an edit."""
+    assert edit[0] in text and edit[0] != edit[1], edit
+    return text.replace(*edit, 1)
 
 
 # ---- edits: each returns a part of a text, and the new text of the part --------------------------
-
-Edit = tuple[str, str]
 
 
 def operation(text: str, name: str) -> str:
@@ -116,16 +105,6 @@ def moved_up(text: str, token: str, above: str) -> Edit:
 MARK = re.compile(r"^ *// fault: ([^;(]+?)(?: \((\d) lines\))?; ([^;]+); (.+?); ?(.*)$")
 
 
-@dataclass(frozen=True)
-class Marked(Mutant):
-    """A fault that a comment in the program names."""
-
-    faulty: str = ""
-
-    def text(self) -> str:
-        return self.faulty
-
-
 def marked(source: str) -> list[Mutant]:
     """Returns the faults that the comments of a program name. Each replaces the lines after its
     comment. The faulty program lacks the comments."""
@@ -144,8 +123,7 @@ def marked(source: str) -> list[Mutant]:
         kind, *also = kinds.split()
         lacking = program[at + int(count or 1) :]
         faulty = "\n".join([*program[:at], *new.split(" \\n "), *lacking])
-        old = program[at].strip()
-        found.append(Marked(source, what, kind, old, new, named, function, (*also,), faulty))
+        found.append(Mutant(function, what, kind, faulty, named, (*also,)))
     return found
 
 
@@ -164,27 +142,21 @@ def built(text: str, folder: Path) -> Path:
     return program.__wrapped__(source, lines=True)  # a new file each time
 
 
-@cache
-def _lines(text: str) -> list[str]:
-    return text.splitlines()
-
-
-def lines_of(mutant: Mutant, report: Report) -> list[str]:
+def lines_of(text: str, report: Report) -> list[str]:
     """Returns all program lines in a report: the lines of the access and of the conflicting access,
     and the lines in the call stacks."""
     places = [report.get("line"), report.get("other", {}).get("line")]
     places += [frame.get("line") for frame in report.get("place", [])]
     places += [frame.get("line") for frame in report.get("other", {}).get("place", [])]
     numbers = [int(place.rsplit(":", 1)[1]) for place in places if place]
-    return [_lines(mutant.text())[number - 1] for number in numbers]
+    return [text.splitlines()[number - 1] for number in numbers]
 
 
 def assert_found(mutant: Mutant) -> None:
     """Asserts that check reports the fault on its line, and nothing else."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        found = reports_of(mutant.command(folder), folder, **mutant.environment())
+        found = mutant.reports(Path(name))
     assert {report["kind"] for report in found} - {*mutant.also} == {mutant.kind}, found
     wanted = [report for report in found if report["kind"] == mutant.kind]
-    named = [line for report in wanted for line in lines_of(mutant, report)]
+    named = [line for report in wanted for line in lines_of(mutant.text, report)]
     assert any(mutant.line in line for line in named), named

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from bench import ROOT
-from tests.python.cli.check.mutants.form import Mutant, changed, left_out, moved_up
+from tests.python.cli.check.mutants.form import Edit, Mutant, changed, left_out, moved_up, replaced
 
 FOLDER = "tests/python/cli/check/mutants"
 SOURCE = f"{FOLDER}/kernels.mlir"
@@ -28,24 +27,8 @@ def program(kernel: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class KernelMutant(Mutant):
-    """A fault in the program that runs a kernel."""
-
-    kernel: str = ""
-
-    def original(self) -> str:
-        return program(self.kernel)
-
-    @property
-    def name(self) -> str:
-        return f"{self.kernel} {self.what} {self.old.split()[0]}"
-
-
-def _of(
-    kernel: str, what: str, kind: str, old: str, new: str, line: str, *also: str
-) -> KernelMutant:
-    return KernelMutant(SOURCE, what, kind, old, new, line, also=also, kernel=kernel)
+def _of(kernel: str, what: str, kind: str, edit: Edit, line: str, *also: str) -> Mutant:
+    return Mutant(kernel, what, kind, replaced(program(kernel), edit), line, also)
 
 
 # ---- the host's code ----
@@ -56,41 +39,41 @@ FILLED = {"in": "t4", "at": "t5", "out": "t6"}
 READ = "%host, %out"
 
 
-def _size_cut(kernel: str, array: str) -> KernelMutant:
+def _size_cut(kernel: str, array: str) -> Mutant:
     edit = changed(program(kernel), ALLOCATED[array], "%count", "%end")
-    return _of(kernel, "size cut", "out-of-bounds", *edit, f"%{array}[")
+    return _of(kernel, "size cut", "out-of-bounds", edit, f"%{array}[")
 
 
-def _not_filled(kernel: str, array: str, line: str = READ, *also: str) -> KernelMutant:
+def _not_filled(kernel: str, array: str, line: str = READ, *also: str) -> Mutant:
     edit = left_out(program(kernel), FILLED[array])
-    return _of(kernel, "fill left out", "uninitialised", *edit, line, *also)
+    return _of(kernel, "fill left out", "uninitialised", edit, line, *also)
 
 
-def _freed_early(kernel: str) -> KernelMutant:
+def _freed_early(kernel: str) -> Mutant:
     edit = moved_up(program(kernel), "t9", "t7")
-    return _of(kernel, "free moved up", "use-after-free", *edit, "%in[")
+    return _of(kernel, "free moved up", "use-after-free", edit, "%in[")
 
 
-def _host_block_cut(kernel: str) -> KernelMutant:
+def _host_block_cut(kernel: str) -> Mutant:
     """Copies the result to a block of malloc that lacks one element."""
     old, new = changed(program(kernel), "t8", "%host", "%small")
     new = f"    %small = memref.alloc(%end) : memref<?xf32>\n{new}"
-    return _of(kernel, "host block cut", "out-of-bounds", old, new, "%small, %out")
+    return _of(kernel, "host block cut", "out-of-bounds", (old, new), "%small, %out")
 
 
 # ---- the kernels ----
 
 
-def _index_shifted(kernel: str) -> KernelMutant:
+def _index_shifted(kernel: str) -> Mutant:
     old, new = changed(program(kernel), "i", "%i", "%g")
     new += "  %u = arith.constant 1 : index\n  %i = arith.addi %g, %u : index\n"
-    return _of(kernel, "index shifted", "out-of-bounds", old, new, "[%")
+    return _of(kernel, "index shifted", "out-of-bounds", (old, new), "[%")
 
 
-def _group_cut(kernel: str) -> KernelMutant:
+def _group_cut(kernel: str) -> Mutant:
     text = kernels()[kernel]
     new = text.replace("64xf32", "32xf32")
-    return _of(kernel, "size cut", "outside-workgroup-memory", text, new, "%tile[")
+    return _of(kernel, "size cut", "outside-workgroup-memory", (text, new), "%tile[")
 
 
 _INDEXED = {"gather": "%in[%from]", "power": "scf.for", "select": READ}

@@ -4,50 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from bench import ROOT
-from mgpu_rt._cli import softgpu
 from tests.python.cli import seeded
-from tests.python.cli.check.mutants.form import Edit, Mutant, changed, left_out, moved_up
+from tests.python.cli.check.mutants.form import Edit, Mutant, changed, left_out, moved_up, replaced
 from tests.support.sources import SOURCES
-
-
-@dataclass(frozen=True)
-class ProgramMutant(Mutant):
-    """A fault in a program. The program is shortened to two iterations."""
-
-    def original(self) -> str:
-        return (
-            super()
-            .original()
-            .replace("%iterations = arith.constant 1000", "%iterations = arith.constant 2")
-        )
-
-
-@dataclass(frozen=True)
-class ModelMutant(Mutant):
-    """A fault in a model. The model is shortened to one pass."""
-
-    def original(self) -> str:
-        return seeded.source(self.source)
-
-    def command(self, folder: Path) -> list[object]:
-        name = re.sub(r"\W+", "-", f"check {self.name}")
-        built = seeded.executable(name, self.text(), self.source, lines=True)
-        return ["sh", "-c", 'echo 1 | "$0"', built]
-
-    def environment(self) -> dict[str, str]:
-        return {"BENCH_WAIT": f"{softgpu.hip({})},hipDeviceSynchronize"}
 
 
 def _of(
     program: str, what: str, kind: str, edit: Callable[..., Edit], names: Sequence[str], line: str
 ) -> Mutant:
-    path = SOURCES[program]
-    old, new = edit(path.read_text(), *names)
-    return ProgramMutant(str(path.relative_to(ROOT)), what, kind, old, new, line)
+    """Returns a faulty program, shortened to two iterations."""
+    text = SOURCES[program].read_text()
+    text = replaced(text, edit(text, *names))
+    text = text.replace("%iterations = arith.constant 1000", "%iterations = arith.constant 2")
+    return Mutant(program, what, kind, text, line)
+
+
+def _of_model(model: str, edit: Edit, text: str) -> Mutant:
+    faulty = replaced(text, edit)
+    line = _result(text)
+    return Mutant(model, "fill left out", "uninitialised", faulty, line, model=model)
 
 
 def _one_more(program: str, line: str) -> Mutant:
@@ -68,15 +44,14 @@ def _copy_left_out(model: str, copied: str) -> Mutant:
     text = seeded.source(model)
     found = re.search(rf"%(\w+) = gpu.memcpy async \[%\w+\] %{copied}, ", text)
     assert found
-    edit = left_out(text, found[1])
-    return ModelMutant(model, "fill left out", "uninitialised", *edit, _result(text))
+    return _of_model(model, left_out(text, found[1]), text)
 
 
 def _fill_left_out(model: str, filled: str) -> Mutant:
     text = seeded.source(model)
     found = re.search(rf"  linalg.fill .* outs\(%{filled} : .*\n", text)
     assert found
-    return ModelMutant(model, "fill left out", "uninitialised", found[0], "\n", _result(text))
+    return _of_model(model, (found[0], "\n"), text)
 
 
 def _result(text: str) -> str:

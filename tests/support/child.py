@@ -233,43 +233,27 @@ def stub_header() -> str:
     return re.sub(r"^#.*", "", plain, flags=re.MULTILINE)
 
 
-#: Functions of HIP that tests of the runtime call; each handle is declared as `void *`.
-_HIP_DECLARATIONS = """
-int hipStreamCreateWithFlags(void **stream, unsigned flags);
-int hipEventCreateWithFlags(void **event, unsigned flags);
-int hipEventRecord(void *event, void *stream);
+def hip_functions() -> str:
+    """Returns the declarations of the functions in functions.def, which also defines the stub."""
+    table = (ROOT / "tests" / "devices" / "hipstub" / "functions.def").read_text()
+    rows = re.findall(r"^HIP_CALL\((\w+), (\([^)]*\)),", table, re.MULTILINE)
+    return "".join(f"int {name}{params};\n" for name, params in rows)
+
+
+#: Types of HIP, and functions that functions.def lacks. Each handle is declared as `void *`.
+_OF_HIP = """
+typedef void *hipStream_t, *hipEvent_t, *hipModule_t, *hipFunction_t, *hipStreamCallback_t;
+typedef struct hipPointerAttribute hipPointerAttribute_t;
 int hipGetLastError(void);
 int hipPeekAtLastError(void);
-int hipMalloc(void **ptr, size_t bytes);
-int hipRuntimeGetVersion(int *version);
-int hipMallocManaged(void **ptr, size_t bytes, unsigned flags);
-int hipFree(void *ptr);
-int hipModuleUnload(void *module);
 int hipDeviceReset(void);
-int hipMemsetAsync(void *to, int value, size_t bytes, void *stream);
-int hipModuleLoadData(void **module, const void *image);
-int hipModuleGetFunction(void **function, void *module, const char *name);
-int hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name);
-int hipSetDevice(int device);
-int hipGetDevice(int *device);
-int hipStreamCreate(void **stream);
-int hipStreamDestroy(void *stream);
-int hipStreamSynchronize(void *stream);
 int hipDeviceSynchronize(void);
-int hipMemcpy(void *to, const void *from, size_t bytes, int kind);
 int hipStreamBeginCapture(void *stream, int mode);
 int hipStreamEndCapture(void *stream, void **graph);
 int hipGraphInstantiate(void **executable, void *graph, void *node, char *text, size_t room);
 int hipGraphLaunch(void *executable, void *stream);
 int hipGraphExecDestroy(void *executable);
 int hipGraphDestroy(void *graph);
-int hipInit(unsigned flags);
-int hipGetDeviceCount(int *count);
-int hipMemGetInfo(size_t *available, size_t *total);
-int hipEventCreate(void **event);
-int hipHostRegister(void *address, size_t bytes, unsigned flags);
-int hipHostUnregister(void *address);
-int hipMemset(void *to, int value, size_t bytes);
 void hipRegisterTracerCallback(int (*tracer)(int domain, uint32_t operation, void *data));
 """
 
@@ -280,7 +264,7 @@ def declarations() -> tuple[FFI, FFI]:
     these declarations."""
     ours, stubs = FFI(), FFI()
     ours.cdef(_abi.cdef() + "void free(void *);")
-    stubs.cdef(stub_header() + _HIP_DECLARATIONS)
+    stubs.cdef(stub_header() + _OF_HIP + hip_functions())
     return ours, stubs
 
 

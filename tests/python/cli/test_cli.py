@@ -24,7 +24,7 @@ from tests.support.child import CUSTUB, ROOT, STUB, environment
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
-from tests.support.refused import REFUSE_USERFAULTFD
+from tests.support.refused import USERFAULTFD, refusing
 
 # ---- config, path, abi ----
 
@@ -124,7 +124,7 @@ def test_doctor_says_whether_memory_stays_registered() -> None:
     refusal."""
     _, report = doctor()
     assert "mgpu-rt run --exclusive" in line(report, "registered")
-    words = [sys.executable, "-c", REFUSE_USERFAULTFD, str(COMMAND), "doctor", "--json"]
+    words = refusing(USERFAULTFD, COMMAND, "doctor", "--json")
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=HANG)
     refused = line(json.loads(done.stdout), "registered")
     assert "userfaultfd is forbidden here" in refused

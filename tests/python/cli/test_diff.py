@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import struct
 import subprocess
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from mgpu_rt._cli.diff import search
 from mgpu_rt._cli.diff.search import Pair, matched
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt.runtime import _noting
-from mgpu_rt.runtime._difference import Allowed, differences
+from mgpu_rt.runtime._difference import Allowed
 from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
 from tests.python.cli import seeded
 from tests.python.cli.seeded import SEEDS, Seed
@@ -155,37 +154,7 @@ def test_only_memory_that_a_side_wrote_is_a_candidate(
     assert len([*search._inputs(pair)]) == inputs
 
 
-# ---- which elements differ ----
-
-
-@pytest.mark.parametrize(
-    ("form", "mine", "theirs", "allowed", "expected"),
-    [
-        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(None, 0, "f32"), (2, 2, ("3.0", "3.5"))),
-        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(0.5, 0, "f32"), (1, 3, ("4.0", "5.0"))),
-        ("f", [1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(1, 0, "f32"), None),
-        ("f", [1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 2, "f32"), None),
-        ("f", [1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 1, "f32"), (1, 3, None)),
-        ("f", [0, 1, 1, 1], [-0.0, 1, 1, 1], Allowed(None, 0, "f32"), (1, 0, ("0.0", "-0.0"))),
-        ("f", [-1e-45, 1, 1, 1], [1e-45, 1, 1, 1], Allowed(None, 2, "f32"), None),
-        ("f", [1, 1, 1, 1], [float("nan"), 1, 1, 1], Allowed(9, 9, "f32"), (1, 0, None)),
-        ("i", [1, 2, 3, 4], [1, 2, 3, 5], Allowed(None, 0, "i32"), (1, 3, ("4", "5"))),
-    ],
-)
-def test_elements_are_compared(
-    form: str,
-    mine: list[float],
-    theirs: list[float],
-    allowed: Allowed,
-    expected: tuple[int, int, tuple[str, str] | None] | None,
-) -> None:
-    contents = [struct.pack(f"4{form}", *each) for each in (mine, theirs)]
-    found = differences(0, *contents, allowed, as_elements=True)
-    assert bool(found) == (expected is not None)
-    if expected:
-        count, first, values = expected
-        assert (found[0].count, found[0].first) == (count, first)
-        assert values in (None, found[0].values)
+# ---- sides ----
 
 
 @pytest.mark.check

@@ -237,6 +237,7 @@ CHECK = [
     ("-- ./plain", 2, "called none of the library's functions"),
     ("-- ./dead", 2, "nothing was checked: signal 6 (SIGABRT) ended it"),
     ("--launch 1 -- true", 2, "is not a recording"),
+    ("folder", 2, "holds no launch"),
 ]
 REPLAY = [
     ("folder", 2, "holds no launch"),

@@ -92,8 +92,8 @@ def homes_in(folder: Path) -> dict[str, dict[str, str]]:
 
 
 CASES = [
-    *itertools.product(COMMANDS, ["HOME", "the folders of XDG"]),
-    *((name, "no home") for name in ("doctor", "run a kernel", "lower")),
+    *((name, "HOME") for name in COMMANDS),
+    *itertools.product(("doctor", "run a kernel", "lower"), ("the folders of XDG", "no home")),
 ]
 
 

@@ -62,7 +62,7 @@ def test_examples_run_on_a_gpu(name: str, image: str) -> None:
 #: CuPy launches two kernels on a CuPy stream; a kernel of mgpu_rt runs on this stream between the
 #: two kernels. Afterwards, a kernel of mgpu_rt receives an array through DLPack.
 CUPY = """
-import sys, cupy, mgpu_rt
+import sys, cupy, numpy, mgpu_rt
 from mgpu_rt import MemRef
 kernels, count = mgpu_rt.Module(sys.argv[1]), 1000
 stream = cupy.cuda.Stream(non_blocking=True)
@@ -86,6 +86,17 @@ class OnlyDLPack:
 a = cupy.arange(count, dtype=cupy.float32)
 kernels["scale"](4, 256, MemRef(OnlyDLPack(a)), 2.0, count)
 assert float(a.sum()) == count * (count - 1)
+# CuPy uses the package's arrays without a copy through two interfaces, and keeps them alive.
+ours = mgpu_rt.to_device(numpy.arange(count, dtype="f4"))
+theirs = [cupy.asarray(ours), cupy.from_dlpack(ours)]
+address = ours.__cuda_array_interface__["data"][0]
+assert [array.data.ptr for array in theirs] == [address, address]
+theirs[0] += 1
+cupy.cuda.Device().synchronize()
+assert (ours.to_host() == numpy.arange(1, count + 1)).all()
+views = [array[500:] for array in theirs]
+del ours, theirs
+assert [float(view.sum()) for view in views] == [sum(range(501, count + 1))] * 2
 try:
     kernels["scale"](4, 256, MemRef(a), 2.0, count, shared=1 << 30)
 except mgpu_rt.HipError as error:

@@ -135,20 +135,17 @@ def when_needed(**changes: str) -> dict[str, str]:
 
 
 MEMORY = """
-lib.mgpu_rt_manager.restype = ctypes.c_char_p
 lib.mgpuMemAlloc.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_bool]
 lib.mgpuMemFree.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-def manager():
-    return lib.mgpu_rt_manager().decode()
 def use(*sizes):
     for block in [lib.mgpuMemAlloc(size, None, False) for size in sizes]:
         lib.mgpuMemFree(block, None)
 use(100000, 200000)
-before = manager()
+before = state()
 use(*SIZES)
-while manager() == 'starting':
+while state() == 'starting':
     time.sleep(0.01)
-print(before, manager())
+print(before, state())
 """
 
 

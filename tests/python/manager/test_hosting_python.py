@@ -20,8 +20,7 @@ from tests.support.hosting import (
 )
 from tests.support.patience import run_process
 
-#: Python code that runs in every Python since 2.7. The code loads the library through ctypes, and
-#: creates unique images.
+#: Loads the library through ctypes, and creates unique images.
 PRELUDE = """
 import ctypes, itertools, json, os, sys, threading, time
 lib = ctypes.CDLL(sys.argv[1])
@@ -37,8 +36,8 @@ numbers = itertools.count()
 
 def new_image():
     number = next(numbers)
-    padding = bytearray([number & 255, number >> 8 & 255, number >> 16 & 255, os.getpid() & 255])
-    return ctypes.create_string_buffer(data[:9] + bytes(padding) + data[13:], len(data))
+    padding = number.to_bytes(3, 'little') + bytes([os.getpid() & 255])
+    return ctypes.create_string_buffer(data[:9] + padding + data[13:], len(data))
 
 def miss():
     module = lib.mgpuModuleLoad(new_image(), 0)
@@ -55,12 +54,8 @@ def launch():
     lib.mgpuModuleUnload(module)
 
 def state():
-    try:
-        function = lib.mgpu_rt_manager
-    except AttributeError:
-        return None
-    function.restype = ctypes.c_char_p
-    return function().decode()
+    lib.mgpu_rt_manager.restype = ctypes.c_char_p
+    return lib.mgpu_rt_manager().decode()
 
 def stats():
     from mgpu_rt._record import Recording
@@ -73,7 +68,7 @@ def stats():
 def wait_until_served():
     while state() == 'starting':
         time.sleep(0.01)
-    assert state() in ('serving', None), state()
+    assert state() == 'serving', state()
 """
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import platform
-import struct
 import subprocess
 import sys
 
 import pytest
 
-from tests.support.hosting import host_command, only_line, promptly, run_host
+from tests.support.hosting import host_command, only_line, promptly
 from tests.support.patience import run_process
+from tests.support.refused import refusing
 
 #: A process 1 that runs its arguments, and then prints how many other processes remain.
 FIRST = """
@@ -76,24 +74,11 @@ REFUSED = {
 }
 
 
-def refuse(number: int) -> None:
-    """Installs a seccomp filter; the given system call then returns EPERM."""
-    load, equal, answer = 0x20, 0x15, 0x06
-    code = [(load, 0, 0, 0), (equal, 0, 1, number), (answer, 0, 0, 0x50000 | errno.EPERM)]
-    code.append((answer, 0, 0, 0x7FFF0000))
-    text = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *each) for each in code))
-    filters = struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(text))
-    no_new_rights, seccomp, by_filter = 38, 22, 2
-    library = ctypes.CDLL(None)
-    assert library.prctl(no_new_rights, 1, 0, 0, 0) == 0
-    assert library.prctl(seccomp, by_filter, filters) == 0
-
-
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="other numbers")
 @pytest.mark.parametrize("call", REFUSED)
 def test_a_sandbox_may_refuse_what_it_does_not_know(call: str) -> None:
     """The program continues, with or without a manager."""
     number, served = REFUSED[call]
     mode = "served" if served else "unserved"
-    result = run_host(mode, promptly(), preexec_fn=lambda: refuse(number))
+    result = run_process(refusing(number, *host_command(mode)), promptly())
     assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +36,6 @@ def _generator(self: Any, *_arguments: object) -> Any:
 
 
 OwnMethod = type("Mine", (LaunchHook,), {"on_free": _generator})
-AsyncHook = type("Mine", (LaunchHook,), {"on_launch": _coroutine})
 GeneratorHook = type("Mine", (LaunchHook,), {"on_launch": _generator})
 AsyncStream = _runtime("stream_create", _coroutine)
 HiddenSync, HiddenEnd = (
@@ -55,7 +53,7 @@ def _returns(value: object) -> type:
     return _runtime("stream_create", lambda self: value)
 
 
-ReturnsNone, ReturnsNegative, ReturnsHuge = _returns(None), _returns(-1), _returns(1 << 64)
+ReturnsNone, ReturnsHuge = _returns(None), _returns(1 << 64)
 ReturnsFromLaunch = _runtime("launch_kernel", lambda self, launch: 0)
 
 # ---- wrong changes of a launch ----
@@ -81,8 +79,7 @@ def _raises(error: BaseException) -> type:
     return _runtime("stream_synchronize", stream_synchronize)
 
 
-Raises, Interrupted = _raises(ZeroDivisionError("on purpose")), _raises(KeyboardInterrupt())
-Unspeakable, OutOfMemory = _raises(_Unspeakable()), _raises(MemoryError())
+Raises, Unspeakable = _raises(ZeroDivisionError("on purpose")), _raises(_Unspeakable())
 ErrorOf40Bits = _raises(HipError("x", 1 << 40, ""))
 Exits, ExitsWith7, ExitsWith256 = map(_raises, map(SystemExit, (None, 7, 256)))
 ExitsWithReason = _raises(SystemExit("the reason"))
@@ -97,15 +94,6 @@ def _raises_at_the_end(error: BaseException) -> type:
 
 
 EndRaises, EndExits = _raises_at_the_end(ZeroDivisionError()), _raises_at_the_end(SystemExit(3))
-
-
-class WarningIsError(Runtime):
-    def __init__(self) -> None:
-        super().__init__()
-        warnings.simplefilter("error")
-
-    def stream_synchronize(self, stream: int) -> None:
-        warnings.warn("on purpose", stacklevel=1)
 
 
 def _made(error: BaseException) -> type:

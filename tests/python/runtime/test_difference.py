@@ -67,6 +67,29 @@ def test_a_nan_on_one_side_differs_from_every_number() -> None:
     assert (first, count, math.isnan(largest)) == (0, 2, True)
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "allowed", "expected"),
+    [
+        ([1, 2, 3, 4], [1, 2, 3.5, 5], Allowed(None, 0, "f32"), (2, 2, ("3.0", "3.5"))),
+        ([1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 2, "f32"), None),
+        ([1, 1, 1, 1], [1, 1, 1, 1 + 2**-22], Allowed(None, 1, "f32"), (1, 3, None)),
+        ([0, 1, 1, 1], [-0.0, 1, 1, 1], Allowed(None, 0, "f32"), (1, 0, ("0.0", "-0.0"))),
+        ([-1e-45, 1, 1, 1], [1e-45, 1, 1, 1], Allowed(None, 2, "f32"), None),
+        ([1, 1, 1, 1], [NAN, 1, 1, 1], Allowed(9, 9, "f32"), (1, 0, None)),
+    ],
+)
+def test_elements_may_differ_in_their_last_places(
+    now: list[float],
+    then: list[float],
+    allowed: Allowed,
+    expected: tuple[int, int, tuple[str, str] | None] | None,
+) -> None:
+    contents = [struct.pack("<4f", *values) for values in (now, then)]
+    found = differences(0, *contents, allowed, as_elements=True)
+    assert [(each.count, each.first) for each in found] == ([expected[:2]] if expected else [])
+    assert not expected or expected[2] in (None, found[0].values)
+
+
 @pytest.mark.parametrize("size", [1, 4, 9, 11])
 def test_the_bytes_behind_the_last_element_are_compared(size: int) -> None:
     then = bytes(size)

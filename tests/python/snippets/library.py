@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 from cffi import FFI
 
-from tests.support.child import ROOT
+from tests.support.child import hip_functions
 from tests.support.images import code_object
 
-SOURCES = ROOT / "tests" / "devices" / "hipstub"
 DEVICE_TO_HOST, HOST_TO_DEVICE, DEFAULT = 2, 1, 4  # hipMemcpyKind
 
 _TYPES = """
@@ -38,11 +37,8 @@ const char *hipGetErrorString(int error);
 
 
 def declarations() -> str:
-    """Returns the declarations of the stub's functions for cffi, read from functions.def,
-    which also defines the stub."""
-    table = (SOURCES / "functions.def").read_text()
-    rows = re.findall(r"^HIP_CALL\((\w+), (\([^)]*\)),", table, re.MULTILINE)
-    return _TYPES + "".join(f"int {name}{params};\n" for name, params in rows)
+    """Returns the declarations of the stub's functions for cffi."""
+    return _TYPES + hip_functions()
 
 
 def functions() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import functools
 import json
 import os
 import re
@@ -58,16 +57,16 @@ def anchors(path: Path) -> set[str]:
     return set(plain)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_links_lead_somewhere(document: Path) -> None:
-    text = without_code(document.read_text(encoding="utf-8"))
-    for link in re.findall(r"\]\(\s*([^)\s]+)\s*\)", text):
-        if link.startswith(("http://", "https://", "mailto:")):
-            continue
-        place, _, anchor = link.partition("#")
-        target = (document.parent / place).resolve() if place else document
-        assert target.exists(), link
-        assert not anchor or anchor in anchors(target), link
+def test_links_lead_somewhere() -> None:
+    for document in DOCUMENTS:
+        text = without_code(document.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(\s*([^)\s]+)\s*\)", text):
+            if link.startswith(("http://", "https://", "mailto:")):
+                continue
+            place, _, anchor = link.partition("#")
+            target = (document.parent / place).resolve() if place else document
+            assert target.exists(), (document, link)
+            assert not anchor or anchor in anchors(target), (document, link)
 
 
 # ---- names ----
@@ -76,11 +75,10 @@ def test_links_lead_somewhere(document: Path) -> None:
 NAMED = re.compile(r"(?<![\w./-])(?:bench|csrc|docs|examples|softgpu|tests)/[\w./*-]*[\w*]")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_files_that_are_named_are_there(document: Path) -> None:
-    text = document.read_text(encoding="utf-8")
-    for name in NAMED.findall(text):
-        assert any(ROOT.glob(name)), name
+def test_files_that_are_named_are_there() -> None:
+    for document in DOCUMENTS:
+        for name in NAMED.findall(document.read_text(encoding="utf-8")):
+            assert any(ROOT.glob(name)), (document, name)
 
 
 @pytest.mark.parametrize("part", ["tests", "csrc/runtime", "softgpu"])
@@ -93,20 +91,15 @@ def test_a_readme_names_each_folder_beside_it(part: str) -> None:
     assert [parts[0] for parts in below if len(parts) > 1 and f"`{parts[0]}/`" not in readme] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
-def test_tests_that_are_named_are_there(document: Path) -> None:
-    defined = _tests()
-    for name in re.findall(r"`(test_\w+\*?)`", document.read_text(encoding="utf-8")):
-        assert fnmatch.filter(defined, name), name
-
-
-@functools.cache
-def _tests() -> list[str]:
-    """Returns the names of all tests and of their files."""
-    files = [path for lot in LOTS for path in (ROOT / lot).rglob("test_*.py")]
-    texts = [path.read_text(encoding="utf-8") for path in files]
-    names = [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
-    return names + [path.stem for path in files]
+def test_tests_that_are_named_are_there() -> None:
+    """The names are those of all tests and of their files."""
+    defined: list[str] = []
+    for path in (path for lot in LOTS for path in (ROOT / lot).rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        defined += [path.stem, *re.findall(r"^def (test_\w+)", text, re.MULTILINE)]
+    for document in DOCUMENTS:
+        for name in re.findall(r"`(test_\w+\*?)`", document.read_text(encoding="utf-8")):
+            assert fnmatch.filter(defined, name), (document, name)
 
 
 # ---- links between pages ----

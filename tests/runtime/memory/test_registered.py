@@ -16,7 +16,6 @@ import os
 import platform
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from tests.support import recordings
 from tests.support.child import ROOT, Mgpu, environment, in_cases, in_child
 from tests.support.known import program, run_program
 from tests.support.patience import HANG
-from tests.support.refused import REFUSE_USERFAULTFD
+from tests.support.refused import USERFAULTFD, refusing
 
 KIB = 1 << 10
 PAGE = 4 * KIB
@@ -295,6 +294,7 @@ def test_a_register_costs_no_more_in_a_process_with_many_mappings(mgpu: Mgpu) ->
 
 def test_in_a_container_every_call_is_hips_and_the_library_says_so(path: Path) -> None:
     variables = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_VERBOSE": "1", "HIPSTUB_PINS": "1"}
-    done = run_program(Path(sys.executable), "-c", REFUSE_USERFAULTFD, path, "passes", **variables)
+    python, *words = refusing(USERFAULTFD, path, "passes")
+    done = run_program(Path(python), *words, **variables)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("the system call userfaultfd is forbidden here") == 1

@@ -1,26 +1,7 @@
 /* Makes a call that the library refuses with advice, or the call that the advice names. The first
  * argument names the call, and a second argument says to follow the advice. */
-#include <dlfcn.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "mgpu_rt.h"
-
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *stream);
-void *mgpuMemAlloc(uint64_t bytes, void *stream, bool host_shared);
-void mgpuMemcpy(void *to, void *from, size_t bytes, void *stream);
-void mgpuMemset32(void *memory, unsigned value, size_t count, void *stream);
-void mgpuMemHostRegister(void *memory, uint64_t bytes);
-void mgpuEventRecord(void *event, void *stream);
-void *mgpuEventCreate(void);
-void mgpuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
-                              const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
-                              const uint32_t *steps, int interleave, int swizzle, int promotion,
-                              int fill);
+#include "program.h"
 
 enum { BLOCK = 65536 };
 
@@ -72,10 +53,8 @@ static int copy(bool fits) {
 
 /* Looks the function up, so that the library cannot see that the program asks for times. */
 static int elapsed(bool asked) {
-    struct {
-        float milliseconds;
-        int error;
-    } (*const between)(void *, void *, void *) = dlsym(RTLD_DEFAULT, "mgpuEventElapsedTime");
+    struct mgpu_elapsed (*const between)(void *, void *, void *) =
+        dlsym(RTLD_DEFAULT, "mgpuEventElapsedTime");
     if (asked)
         between(NULL, NULL, NULL);
     void *const start = mgpuEventCreate(), *const stop = mgpuEventCreate();

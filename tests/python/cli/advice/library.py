@@ -6,9 +6,11 @@ import sys
 
 from tests.python.cli.advice.programs import EXAMPLES, PLAIN, PRINTS, PROGRAM, RUN, STEPS
 from tests.support.child import CUSTUB, ROOT, STUB
+from tests.support.compiled import HOSTS
 
 EMULATED = 'eval "$(mgpu-rt config --env --device softgpu)"'
-ADVISED = f"cc advice.c -I{ROOT / 'csrc' / 'include'} $(mgpu-rt config --libs) -o advised"
+HEADERS = f"-I{ROOT / 'csrc' / 'include'} -I{HOSTS}"
+ADVISED = f"cc -w advice.c {HEADERS} $(mgpu-rt config --libs) -o advised"
 HOST_SYMBOL = (
     f"cc {EXAMPLES / 'c/host_symbol.c'} {{}} $(mgpu-rt config --libs) $MGPU_RT_HIP -o symbol"
 )

@@ -1,22 +1,8 @@
 /* Copies between a device block of 512 bytes and memory of the host that is large enough, or too
  * small. Each function below is one case, and its name is in the report. */
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "program.h"
 
 enum { SIZE = 512, MANY = 20000 };
-
-void *mgpuStreamCreate(void);
-void mgpuStreamSynchronize(void *stream);
-void mgpuStreamDestroy(void *stream);
-void *mgpuMemAlloc(uint64_t size, void *stream, bool shared);
-void mgpuMemFree(void *memory, void *stream);
-void mgpuMemcpy(void *to, void *from, size_t size, void *stream);
 
 static char *device;
 static void *stream;

@@ -18,7 +18,6 @@ from tests.python.runtime.hooked import (
     hip,
     launches_of,
     program,
-    write_launches,
 )
 from tests.support.command import NO_FAULT, UNEXAMINED, assert_sentence, command
 
@@ -98,20 +97,6 @@ def test_the_images_device_is_emulated(right: Path, tmp_path: Path) -> None:
     assert_sentence(
         done.returncode, done.stderr, "image is for sm_90, and check emulates only gfx90a"
     )
-
-
-@pytest.mark.check
-def test_a_damaged_recording_is_named(right: Path, tmp_path: Path) -> None:
-    other = changed(right, tmp_path / "other", lambda launch: launch.update(grid=5))
-    done = check(other)
-    assert_sentence(done.returncode, done.stderr, "is no launch: TypeError(")
-    write_launches(other, [])
-    done = check(other)
-    assert_sentence(done.returncode, done.stderr, "holds no launch")
-    done = check(right, "argument")
-    assert_sentence(done.returncode, done.stderr, "takes no arguments")
-    done = check("--launch", 1, "--", "true")
-    assert_sentence(done.returncode, done.stderr, "is not a recording")
 
 
 @pytest.mark.check

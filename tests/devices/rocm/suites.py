@@ -16,21 +16,14 @@ class Suite:
 _ON_DEVICE = ("-k", "softgpu")
 
 SUITES = (
-    Suite(
-        "programs",
-        (*_ON_DEVICE, "tests/runtime/programs/test_programs.py"),
-        newest_abi=True,
-    ),
+    Suite("programs", (*_ON_DEVICE, "tests/runtime/programs/test_programs.py"), newest_abi=True),
     Suite(
         "programs",
         ("-k", "softgpu and not 15-", "tests/runtime/programs/test_programs.py"),
         newest_abi=True,
         chip="gfx942",
     ),
-    Suite(
-        "bad input",
-        (*_ON_DEVICE, "tests/runtime/abi/test_bad_input.py"),
-    ),
+    Suite("bad input", (*_ON_DEVICE, "tests/runtime/abi/test_bad_input.py")),
     Suite(
         "memory",
         (
@@ -41,39 +34,16 @@ SUITES = (
         ),
     ),
     Suite("graphs", (*_ON_DEVICE, "tests/runtime/graphs")),
-    Suite(
-        "random",
-        (*_ON_DEVICE, "tests/proofs/random/test_random_driver.py"),
-    ),
-    Suite(
-        "last error",
-        (*_ON_DEVICE, "tests/runtime/driver/test_last_error.py"),
-    ),
-    Suite(
-        "device",
-        ("softgpu/tests/device", "tests/runtime/programs/test_printf.py"),
-    ),
-    Suite(
-        "kernels",
-        ("softgpu/tests/kernels",),
-    ),
+    Suite("random", (*_ON_DEVICE, "tests/proofs/random/test_random_driver.py")),
+    Suite("last error", (*_ON_DEVICE, "tests/runtime/driver/test_last_error.py")),
+    Suite("device", ("softgpu/tests/device", "tests/runtime/programs/test_printf.py")),
+    Suite("kernels", ("softgpu/tests/kernels",)),
     Suite("kernels", ("-k", "gfx942", "softgpu/tests/kernels"), chip="gfx942"),
-    Suite(
-        "progress",
-        (*_ON_DEVICE, "tests/runtime/progress"),
-    ),
+    Suite("progress", (*_ON_DEVICE, "tests/runtime/progress")),
     Suite("release", ("tests/devices/rocm/test_release.py",)),
+    Suite("selftest", ("-m", "", "-k", "not gfx942", "tests/devices/rocm/test_selftest.py")),
     Suite(
-        "selftest",
-        ("-m", "", "-k", "not gfx942", "tests/devices/rocm/test_selftest.py"),
+        "selftest", ("-m", "", "-k", "gfx942", "tests/devices/rocm/test_selftest.py"), chip="gfx942"
     ),
-    Suite(
-        "selftest",
-        ("-m", "", "-k", "gfx942", "tests/devices/rocm/test_selftest.py"),
-        chip="gfx942",
-    ),
-    Suite(
-        "mlir-runner",
-        ("tests/runtime/programs/test_jit.py",),
-    ),
+    Suite("mlir-runner", ("tests/runtime/programs/test_jit.py",)),
 )

@@ -194,7 +194,7 @@ def test_all_proofs_are_compared_and_right(tmp_path: Path) -> None:
 @pytest.mark.check
 def test_proofs_are_right(tmp_path: Path) -> None:
     """This test plays some groups of proofs; `make check` plays the other groups."""
-    played = ("shared", "memory-others", "captures", "registered", "registered-pages")
+    played = ("shared", "memory", "memory-others", "streams", "captures", "registered-pages")
     part = proofs_played(tmp_path, *(f"proofs-{name}" for name in played))
     assert (part.compared, part.total, part.wrong) == (len(played), len(played), [])
 

@@ -53,17 +53,6 @@ def test_01_an_image_that_differs_in_one_byte_is_loaded(mgpu: Mgpu) -> None:
 
 
 @in_child()
-def test_01_same_bytes_at_two_addresses_are_one_module(mgpu: Mgpu) -> None:
-    image = code_object("forum")
-    modules = set()
-    for _ in range(5):
-        modules.add(mgpu.load(mgpu.image(image)))
-        mgpu.ModuleUnload(list(modules)[-1])
-    assert len(modules) == 1
-    assert mgpu.count("hipModuleLoadData") == 1
-
-
-@in_child()
 def test_01_the_caller_may_free_its_copy_of_an_image(mgpu: Mgpu) -> None:
     """A JIT frees its copy of the image before the module ends, but HIP and the cache still read
     the image."""
@@ -195,42 +184,6 @@ def test_03_a_bundle_with_globals_is_loaded_anew(mgpu: Mgpu) -> None:
 # ---- 4: no other caller gets a busy stream -------------------------------------------------------
 
 
-@in_child(HIPSTUB_ASYNC="held")
-def test_04_a_busy_stream_is_not_handed_out(mgpu: Mgpu) -> None:
-    """async.execute destroys a stream with pending work. Work that is submitted later must not wait
-    for the pending work."""
-    first = busy_stream(mgpu)
-    assert mgpu.pending(first) == 1
-    mgpu.StreamDestroy(first)
-    second = mgpu.StreamCreate()
-    assert second != first
-    mgpu.StreamDestroy(second)
-    mgpu.stub.hipDeviceSynchronize()
-    # Afterwards the two streams are idle and are reused: no third stream is created.
-    assert {mgpu.StreamCreate(), mgpu.StreamCreate()} == {first, second}
-    assert mgpu.count("hipStreamCreate") == 2
-
-
-@in_child(HIPSTUB_ASYNC="0")
-def test_04_two_kernels_that_wait_for_each_other_both_run(mgpu: Mgpu) -> None:
-    """The two kernels wait for each other, so they need two streams."""
-    meeting = threading.Barrier(2, timeout=HANG)
-    met = []
-
-    @mgpu.ffi.callback("void(void **)")
-    def body(_params) -> None:
-        met.append(meeting.wait())
-
-    mgpu.set_kernel(KERNEL, body)
-    function, first = forum(mgpu), mgpu.StreamCreate()
-    mgpu.launch(function, first)
-    mgpu.StreamDestroy(first)
-    second = mgpu.StreamCreate()
-    mgpu.launch(function, second)
-    mgpu.stub.hipDeviceSynchronize()
-    assert sorted(met) == [0, 1]
-
-
 def assert_busy_until(ending: threading.Event, stream, mgpu: Mgpu) -> None:
     """Asserts that no other caller gets the stream while a kernel of the stream runs."""
     mgpu.StreamDestroy(stream)
@@ -286,18 +239,6 @@ def test_05_a_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
     assert mgpu.MemAlloc(4096, second, False) != block
     assert mgpu.MemAlloc(4096, mgpu.null, False) != block
     assert mgpu.MemAlloc(4096, first, False) == block
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_06_a_free_without_a_stream_waits_for_all(mgpu: Mgpu) -> None:
-    """Any stream may still be using the block."""
-    busy, other = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = mgpu.MemAlloc(4096, mgpu.null, False)
-    mgpu.Memset32(block, 7, 1024, busy)
-    assert mgpu.pending(busy) == 1
-    mgpu.MemFree(block, mgpu.null)
-    assert mgpu.pending(busy) == 0
-    assert mgpu.MemAlloc(4096, other, False) == block
 
 
 @in_child(HIPSTUB_ASYNC="held")
@@ -395,23 +336,7 @@ def test_12_a_pending_error_survives(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipGetLastError() == pending
 
 
-# ---- 15: zero sizes ------------------------------------------------------------------------------
-
-
 # ---- 16: each thread has its own device ----------------------------------------------------------
-
-
-@in_child(HIPSTUB_DEVICES="2")
-def test_16_a_device_chosen_through_hip_counts(mgpu: Mgpu) -> None:
-    """The program may itself call hipSetDevice, which the library does not notice."""
-    buffer = mgpu.image(code_object("forum"))
-    here = mgpu.load(buffer), mgpu.StreamCreate()
-    mgpu.ModuleUnload(here[0])
-    mgpu.StreamDestroy(here[1])
-    mgpu.stub.hipSetDevice(1)
-    there = mgpu.load(buffer), mgpu.StreamCreate()
-    assert here[0] != there[0]
-    assert here[1] != there[1]
 
 
 @in_child(HIPSTUB_DEVICES="2", MGPU_RT_DEVICE="1")
@@ -426,6 +351,3 @@ def test_16_the_device_named_by_the_option_counts_before_main(mgpu: Mgpu) -> Non
     mgpu.ModuleUnload(module)
     mgpu.SetDefaultDevice(0)
     assert mgpu.load(buffer) != module
-
-
-# ---- 18: all kinds of images ---------------------------------------------------------------------

@@ -191,25 +191,6 @@ def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
     assert graph[0] is not None
 
 
-@in_child(policies=("builtin",), MGPU_RT_EXCLUSIVE="on", HIPSTUB_PINS="1")
-def test_a_replay_finds_no_memory_registered_that_the_program_has_not(mgpu: Mgpu) -> None:
-    """From memory that stays registered, HIP would read the pages that were mapped at the
-    registration. The library therefore unregisters unused memory before it adds a copy to a graph,
-    and before a replay."""
-    pages = mmap.mmap(-1, 8 * KIB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    host = mgpu.ffi.from_buffer(pages)
-    block, stream = mgpu.MemAlloc(KIB, mgpu.null, False), mgpu.StreamCreate()
-    for calls in range(2):
-        mgpu.MemHostRegister(host, 4 * KIB)
-        mgpu.MemHostUnregister(host)
-        if calls == 0:
-            with built(mgpu) as graph:
-                mgpu.Memcpy(block, host, KIB, stream)
-        else:
-            replay(mgpu, graph[0], stream)
-        assert mgpu.count("hipHostUnregister") == 1 + calls
-
-
 @in_child(backends=BACKENDS_WITH_GPU, policies=("builtin",), MGPU_RT_STATS="/dev/null")
 def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
     """If the program registers host memory after a graph was built, HIP 6 and 7 omit the graph's

@@ -21,22 +21,6 @@ def at_work(mgpu: Mgpu, block, size: int):
 # ---- freed on one stream while other streams work ------------------------------------------------
 
 
-@in_child(**HELD)
-def test_a_block_waits_for_every_stream_at_work(mgpu: Mgpu) -> None:
-    """Stock's hipFree waits for the device, so a program may free a block that other streams
-    use."""
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, KIB, stream)
-    others = [at_work(mgpu, block, KIB) for _ in range(9)]
-    mgpu.MemFree(block, stream)
-    assert mgpu.pending(others[0]) == 1  # the free has not waited
-    for other in reversed(others):
-        assert alloc(mgpu, KIB, stream) != block
-        mgpu.StreamSynchronize(other)
-    assert alloc(mgpu, KIB, stream) == block
-    assert mgpu.count("hipDeviceSynchronize") == 0
-
-
 @in_child(**HELD, HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
 def test_a_block_that_hip_cannot_wait_for_is_not_kept(mgpu: Mgpu) -> None:
     """While another thread captures a stream, HIP refuses to wait for the device. The library then

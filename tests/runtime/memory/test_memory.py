@@ -16,22 +16,6 @@ def free(mgpu: Mgpu, block, stream=None) -> None:
 # ---- hits ----------------------------------------------------------------------------------------
 
 
-@in_child(HIPSTUB_DEVICES="2")
-def test_devices_have_pools_of_their_own(mgpu: Mgpu) -> None:
-    first = mgpu.StreamCreate()
-    block = alloc(mgpu, KIB, first)
-    free(mgpu, block, first)
-    mgpu.StreamSynchronize(first)
-    mgpu.SetDefaultDevice(1)
-    second = mgpu.StreamCreate()
-    there = alloc(mgpu, KIB, second)
-    assert there != block
-    free(mgpu, there, first)  # the block goes to its own device, though the stream is another's
-    assert alloc(mgpu, KIB, second) == there
-    mgpu.SetDefaultDevice(0)
-    assert alloc(mgpu, KIB, first) == block
-
-
 @in_child(HIPSTUB_DEVICES="2", HIPSTUB_REUSE="1", MGPU_RT_STREAM_LIMIT="0")
 def test_a_handle_that_comes_back_on_another_device_is_another_stream(mgpu: Mgpu) -> None:
     """HIP may give the handle of a destroyed stream to the next stream, on any device."""
@@ -102,17 +86,6 @@ def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu, name:
     assert mgpu.count("hipMalloc") == (not said)
     assert bool(mgpu.stub.hipGetLastError()) == bool(said)
     assert mgpu.stderr() == said
-
-
-@in_child()
-def test_the_shared_flag_counts_without_a_stream_only(mgpu: Mgpu) -> None:
-    """LLVM 17 and older pass no flag, so the library reads garbage in place of the flag. These
-    releases always pass a stream, and the library then ignores the flag."""
-    stream = mgpu.StreamCreate()
-    free(mgpu, mgpu.MemAlloc(100, stream, True), stream)
-    assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 0}
-    free(mgpu, shared(mgpu, 100))
-    assert mgpu.counts("hipMalloc", "hipMallocManaged") == {"hipMalloc": 1, "hipMallocManaged": 1}
 
 
 @in_child(HIPSTUB_ASYNC="held")

@@ -195,16 +195,6 @@ def test_a_child_of_fork_gives_nothing_back(mgpu: Mgpu) -> None:
     assert os.waitpid(child, 0)[1] == 0
 
 
-@in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_DEVICES="2")
-def test_another_device_registers_by_itself(mgpu: Mgpu) -> None:
-    memory = mgpu.ffi.new("char[]", PAGE)
-    for device, calls in ((0, 1), (0, 1), (1, 2), (1, 2), (0, 3)):
-        mgpu.SetDefaultDevice(device)
-        mgpu.MemHostRegister(memory, PAGE)
-        mgpu.MemHostUnregister(memory)
-        assert mgpu.count("hipHostRegister") == calls
-
-
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT="hipHostRegister:2:1")
 def test_hip_is_asked_again_without_what_is_idle(mgpu: Mgpu) -> None:
     """HIP may refuse memory because too many pages are pinned."""

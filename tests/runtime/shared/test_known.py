@@ -37,35 +37,7 @@ def test_01_a_modules_global_is_not_host_memory(mgpu: Mgpu) -> None:
     assert bytes(mgpu.ffi.buffer(out)) == b"\7\0\0\0"
 
 
-# ---- 2: other code that calls HIP without the library's knowledge --------------------------------
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_02_a_stream_that_others_left_busy_is_not_handed_out(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    mgpu.StreamSynchronize(stream)
-    own = mgpu.for_stub(mgpu.by_hip("hipMalloc", KIB))
-    mgpu.stub.hipMemsetAsync(own, 1, KIB, mgpu.for_stub(stream))
-    mgpu.StreamDestroy(stream)
-    assert mgpu.StreamCreate() != stream
-
-
 # ---- 6: handles that HIP reuses ------------------------------------------------------------------
-
-
-@in_child(HIPSTUB_REUSE="1")
-def test_06_a_foreign_stream_at_our_address_is_not_ours(mgpu: Mgpu) -> None:
-    function = forum(mgpu)
-    ours = mgpu.StreamCreate()
-    mgpu.StreamDestroy(ours)
-    mgpu.lib.mgpu_rt_empty_cache()
-    again = mgpu.by_hip("hipStreamCreate")
-    assert again == ours
-    mgpu.launch(function, again)
-    mgpu.StreamSynchronize(again)
-    mgpu.StreamDestroy(again)
-    assert mgpu.stderr() == ""
-    assert mgpu.stub.hipstub_live(b"streams") == 0
 
 
 @in_child(HIPSTUB_REUSE="1")
@@ -159,9 +131,6 @@ def test_06_a_foreign_event_at_our_streams_address_is_an_event(mgpu: Mgpu, _: st
     assert mgpu.stub.hipstub_live(b"events") == 0
 
 
-# ---- 7: hipDeviceReset ---------------------------------------------------------------------------
-
-
 # ---- 11: blocks that the program gave to hipFree -------------------------------------------------
 
 
@@ -202,6 +171,3 @@ def test_11_a_block_of_another_device_at_the_same_address_is_another_block(
     assert mgpu.stub.hipstub_live(b"allocations") == before - 1
     assert mgpu.stderr() == ""
     assert mgpu.stub.hipstub_misuse() == 0
-
-
-# ---- 17: found by reading ------------------------------------------------------------------------

@@ -113,26 +113,6 @@ def test_a_wait_for_the_event_proves_the_stream(mgpu: Mgpu) -> None:
 
 
 @in_child(**WORD)
-def test_work_after_the_record_is_not_covered(mgpu: Mgpu) -> None:
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = alloc(mgpu, first)
-    join(mgpu, second, first)
-    work(mgpu, block, first)
-    mgpu.MemFree(block, second)
-    assert alloc(mgpu, second) != block
-
-
-@in_child(**WORD)
-def test_an_event_that_was_recorded_again_proves_its_last_record(mgpu: Mgpu) -> None:
-    first, second, third = (mgpu.StreamCreate() for _ in range(3))
-    block = freed_at_work(mgpu, first)
-    event = recorded(mgpu, first)
-    mgpu.EventRecord(event, third)
-    mgpu.StreamWaitEvent(second, event)
-    assert alloc(mgpu, second) != block
-
-
-@in_child(**WORD)
 def test_a_record_that_overlaps_a_wait_proves_nothing(mgpu: Mgpu) -> None:
     """While one thread is inside the wait, another thread records the event on a third stream. HIP
     then waits for the third stream."""

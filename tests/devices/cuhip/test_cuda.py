@@ -3,9 +3,9 @@ tests run on the stub of NVIDIA's driver."""
 
 from __future__ import annotations
 
-import struct
-
 from tests.devices.cuhip.driver import CuStub
+from tests.proofs.fuzz import seeds
+from tests.runtime.images.corpus import fatbin
 from tests.support.child import PYTHON_IN_CHECK, Mgpu, in_child
 from tests.support.edge import at_the_edge
 from tests.support.images import code_object
@@ -32,7 +32,6 @@ PTX = """//
 """
 PLAIN = PTX.format(globals="").encode() + b"\0"
 WITH_GLOBALS = PTX.format(globals=".visible .global .align 4 .u32 launches;").encode() + b"\0"
-MACHINE_CUDA = 190
 DEINITIALIZED = 4
 LOADS = ("cuModuleLoadData", "cuModuleLoadDataEx")
 
@@ -52,14 +51,6 @@ def _calls(stub: CuStub, *symbols: str) -> list[str]:
 def _loads(stub: CuStub) -> int:
     """Returns how often the driver has loaded a module since the last query."""
     return sum(not line.startswith(" ") for line in _calls(stub, *LOADS))
-
-
-def _cubin() -> bytes:
-    """Returns an AMD ELF file whose header names NVIDIA's machine. The runtime accepts such a file
-    as a cubin."""
-    image = bytearray(code_object("forum", None, "gfx90a"))
-    struct.pack_into("<H", image, 18, MACHINE_CUDA)
-    return bytes(image)
 
 
 def _jit(mgpu: Mgpu, text: bytes, level: int = 2):
@@ -157,14 +148,8 @@ def test_the_compilers_log_is_printed_with_advice(mgpu: Mgpu) -> None:
 def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
     """The library caches a fatbin's module if the fatbin contains a readable cubin without
     globals."""
-    cubin, stub = _cubin(), CuStub()
-
-    def fatbin(kind: int, content: bytes) -> bytes:
-        entry = struct.pack("<HHIQII", kind, 0x101, 64, len(content), 0, 0).ljust(64, b"\0")
-        size = len(entry) + len(content)
-        return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, size) + entry + content
-
-    for content, loads in ((fatbin(2, cubin), 1), (fatbin(1, PLAIN), 2), (cubin, 1)):
+    cubin, stub = seeds.cubin(code_object("forum", None, "gfx90a")), CuStub()
+    for content, loads in ((fatbin((2, cubin)), 1), (fatbin((1, PLAIN)), 2), (cubin, 1)):
         modules = set()
         for _ in range(2):
             module = mgpu.load(mgpu.image(content))
@@ -172,7 +157,7 @@ def test_a_fatbin_without_globals_is_shared(mgpu: Mgpu) -> None:
             mgpu.ModuleUnload(module)
         assert len(modules) == loads
         assert len(_calls(stub, "cuModuleLoadData")) == loads
-    truncated = fatbin(2, cubin)[:16] + b"\0" * 8
+    truncated = fatbin((2, cubin))[:16] + b"\0" * 8
     assert mgpu.load(mgpu.image(truncated, len(cubin) + 4096))  # mapped, so the driver decides
     assert mgpu.stderr() == ""
 

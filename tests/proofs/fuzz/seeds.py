@@ -27,20 +27,20 @@ PTX = b"""//
 _WORDS = b"\xab.value_kind\xabhidden_none"
 
 
-def _tables_first(image: bytes) -> bytes:
+def tables_first(image: bytes, gap: int = 0) -> bytes:
     """Moves the section headers before the last section. Some linkers write section headers in this
-    place."""
+    place. `gap` bytes separate the headers from the section."""
     at, size, count = (
         struct.unpack_from(form, image, o)[0] for form, o in (("<Q", 40), ("<H", 58), ("<H", 60))
     )
     table = bytearray(image[at : at + size * count])
     last = max(range(count), key=lambda i: struct.unpack_from("<Q", table, i * size + 24)[0])
     offset, length = struct.unpack_from("<QQ", table, last * size + 24)
-    struct.pack_into("<Q", table, last * size + 24, at + len(table))
-    return image[:at] + bytes(table) + image[offset : offset + length]
+    struct.pack_into("<Q", table, last * size + 24, at + len(table) + gap)
+    return image[:at] + bytes(table) + bytes(gap) + image[offset : offset + length]
 
 
-def _cubin(image: bytes) -> bytes:
+def cubin(image: bytes) -> bytes:
     """Returns the ELF file with the machine number of NVIDIA's GPUs."""
     changed = bytearray(image)
     struct.pack_into("<H", changed, 18, 190)
@@ -50,7 +50,7 @@ def _cubin(image: bytes) -> bytes:
 def _fatbin(image: bytes) -> bytes:
     entries = b"".join(
         struct.pack("<HHIQII", kind, 0x101, 24, len(content), 0, 0) + content
-        for kind, content in ((2, _cubin(image)), (1, PTX))
+        for kind, content in ((2, cubin(image)), (1, PTX))
     )
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
 
@@ -71,8 +71,8 @@ def images() -> list[bytes]:
     return [
         forum,
         *others,
-        _tables_first(forum),
-        _cubin(forum),
+        tables_first(forum),
+        cubin(forum),
         bundle(forum),
         bundle(forum, others[0]),
         _fatbin(forum),
@@ -86,7 +86,7 @@ def images() -> list[bytes]:
 def files_of_images() -> list[bytes]:
     """Returns inputs that consist of a reader's number and a file (bundle.c)."""
     forum = code_objects()[0]
-    kinds = (bundle(forum), _fatbin(forum), _tables_first(forum))
+    kinds = (bundle(forum), _fatbin(forum), tables_first(forum))
     return [bytes([edge | n]) + kind for edge in (0, 128) for n, kind in enumerate(kinds)]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import struct
 
+from tests.proofs.fuzz.seeds import tables_first
 from tests.support.child import BACKENDS, Mgpu, in_cases, in_child
 from tests.support.edge import NONE, PAGE, READ_WRITE, at_the_edge, libc_of
 from tests.support.images import bundle, code_object
@@ -24,19 +25,6 @@ def _load_and_unload(mgpu: Mgpu, image):
     module = mgpu.load(image)
     mgpu.ModuleUnload(module)
     return module
-
-
-def _tables_first(content: bytes, gap: int = 0) -> bytes:
-    """Returns the code object with the section headers before the string tables, as some linkers
-    place them. `gap` bytes separate the section headers from the string tables."""
-    image = bytearray(content)
-    (at,) = struct.unpack_from("<Q", image, 40)
-    size, count, names = struct.unpack_from("<HHH", image, 58)
-    table = bytearray(image[at : at + size * count])
-    offset, length = struct.unpack_from("<QQ", table, names * size + 24)
-    strings = bytes(image[offset : offset + length])
-    struct.pack_into("<Q", table, names * size + 24, at + len(table) + gap)
-    return bytes(image[:at] + table + bytes(gap) + strings)
 
 
 def _fatbin(header_size: int, size: int = 64) -> bytes:
@@ -114,11 +102,11 @@ def test_nothing_is_read_beyond_a_mapped_files_end(mgpu: Mgpu) -> None:
 def test_an_image_with_strings_behind_its_section_headers_is_shared(mgpu: Mgpu) -> None:
     """The library loads, caches and shares the image like any other image, and detects its writable
     globals."""
-    content = _tables_first(code_object("forum"))
+    content = tables_first(code_object("forum"))
     modules = {_load_and_unload(mgpu, at_the_edge(mgpu, content)) for _ in range(3)}
     assert len(modules) == 1
     assert mgpu.function(mgpu.load(at_the_edge(mgpu, content)), KERNEL)
-    content = _tables_first(code_object("globals"))
+    content = tables_first(code_object("globals"))
     before = mgpu.count("hipModuleLoadData") if mgpu.on_stub else 0
     for _ in range(3):
         assert _load_and_unload(mgpu, at_the_edge(mgpu, content))
@@ -136,7 +124,7 @@ def test_a_shorter_image_at_the_same_address_is_loaded_anew(mgpu: Mgpu, kind: st
     if kind == "bundle":
         short, long = bundle(forum), bundle(forum + bytes(3 * PAGE))
     else:
-        short, long = _tables_first(forum), _tables_first(forum, PAGE)
+        short, long = tables_first(forum), tables_first(forum, PAGE)
         assert short[:64] == long[:64]
     room, end = ((len(image) + PAGE - 1) // PAGE * PAGE for image in (long, short))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS

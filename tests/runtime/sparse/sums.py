@@ -112,14 +112,16 @@ class Device:
         self.described.append((self.mgpu.DestroySpMat, matrix))
         return matrix
 
-    def vector(self, memory, count: int, type: str):
-        made = self.mgpu.CreateDnVec(count, memory, TYPES[type], self.stream)
-        self.described.append((self.mgpu.DestroyDnVec, made))
-        return made
-
     def dense(self, memory, size: tuple[int, ...], type: str):
-        made = self.mgpu.CreateDnMat(*size, memory, TYPES[type], self.stream)
-        self.described.append((self.mgpu.DestroyDnMat, made))
+        """Describes a vector or a dense matrix."""
+        mgpu = self.mgpu
+        create, destroy = (
+            (mgpu.CreateDnVec, mgpu.DestroyDnVec)
+            if len(size) == 1
+            else (mgpu.CreateDnMat, mgpu.DestroyDnMat)
+        )
+        made = create(*size, memory, TYPES[type], self.stream)
+        self.described.append((destroy, made))
         return made
 
     def free(self) -> None:
@@ -161,53 +163,42 @@ def differs(got: np.ndarray, wanted: np.ndarray, type: str) -> float:
     return float(np.max(np.where(error <= allowed, 0, error)))
 
 
-def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = False) -> float:
-    """Computes y = y + A x; returns the error."""
-    rng = np.random.default_rng(1)
-    mgpu, stream = device.mgpu, device.stream
-    matrix = shape.sparse(rng, type)
-    op = matrix.T if transposed else matrix
-    x = shape.dense(rng, type, op.shape[1])
-    y = shape.dense(rng, type, op.shape[0])
-    packed = pack(y, type)
-    a = describe(device, matrix, form, type)
-    result = device.put(packed)
-    vector_x = device.vector(device.put(pack(x, type)), len(x), type)
-    vector_y = device.vector(result, len(y), type)
-    compute = compute_type(type)
-    size = mgpu.SpMVBufferSize(int(transposed), a, vector_x, vector_y, compute, stream)
-    mgpu.SpMV(int(transposed), a, vector_x, vector_y, compute, device.buffer(size), stream)
-    error = differs(device.get(result, packed), y + op @ x, type)
-    device.free()
-    return error
-
-
 def compute_type(type: str) -> int:
     """Returns the type in which the library sums products; for halves, the type is float."""
     return TYPES["f32" if type in ("f16", "bf16") else type]
 
 
-def spmm(
-    device: Device, shape: Shape, form: str, type: str, index=np.int32, transposed: bool = False
+def _multiply(
+    device: Device, shape: Shape, form: str, type: str, index: type, transposed: bool, *columns: int
 ) -> float:
-    """Computes C = C + A B; returns the error."""
-    rng = np.random.default_rng(2)
+    """Computes C = C + A B, where B and C are vectors if `columns` is empty; returns the error."""
+    rng = np.random.default_rng(1)
     mgpu, stream = device.mgpu, device.stream
     matrix = shape.sparse(rng, type)
     op = matrix.T if transposed else matrix
-    b = shape.dense(rng, type, op.shape[1], shape.columns)
-    c = shape.dense(rng, type, op.shape[0], shape.columns)
+    b, c = (shape.dense(rng, type, size, *columns) for size in op.shape[::-1])
     packed = pack(c, type)
     a = describe(device, matrix, form, type, index)
     result = device.put(packed)
     dense_b = device.dense(device.put(pack(b, type)), b.shape, type)
-    dense_c = device.dense(result, c.shape, type)
-    compute = compute_type(type)
-    size = mgpu.SpMMBufferSize(int(transposed), 0, a, dense_b, dense_c, compute, stream)
-    mgpu.SpMM(int(transposed), 0, a, dense_b, dense_c, compute, device.buffer(size), stream)
+    factors = (a, dense_b, device.dense(result, c.shape, type), compute_type(type))
+    operations = (int(transposed), 0) if columns else (int(transposed),)
+    size_of, product = (
+        (mgpu.SpMMBufferSize, mgpu.SpMM) if columns else (mgpu.SpMVBufferSize, mgpu.SpMV)
+    )
+    buffer = device.buffer(size_of(*operations, *factors, stream))
+    product(*operations, *factors, buffer, stream)
     error = differs(device.get(result, packed), c + op @ b, type)
     device.free()
     return error
+
+
+def spmv(device: Device, shape: Shape, form: str, type: str, transposed: bool = False) -> float:
+    return _multiply(device, shape, form, type, np.int32, transposed)
+
+
+def spmm(device: Device, shape: Shape, form: str, type: str, index: type = np.int32) -> float:
+    return _multiply(device, shape, form, type, index, False, shape.columns)
 
 
 def sddmm(device: Device, shape: Shape, form: str, type: str) -> float:

@@ -2,7 +2,8 @@
 products.
 
 make check-sparse installs hipSPARSE (1.3 GB) and SciPy; if either is missing, pytest skips the
-emulated tests. With -m gpu, cuSPARSE computes the products, on a machine with an NVIDIA GPU."""
+emulated tests. With -m gpu, cuSPARSE computes the products, on a machine with an NVIDIA GPU. Only
+cuSPARSE computes products of halves, and products in blocks."""
 
 from __future__ import annotations
 
@@ -19,15 +20,19 @@ has_hipsparse = pytest.mark.skipif(
 )
 pytest.importorskip("scipy")
 
-from tests.runtime.sparse.sums import FORMATS, hold, sddmm, spgemm, spmm, spmv  # noqa: E402
+from tests.runtime.sparse.sums import (  # noqa: E402
+    FORMATS,
+    hold,
+    sddmm,
+    sddmm_blocks,
+    spgemm,
+    spmm,
+    spmv,
+)
 
-ON_A_LIBRARY = {
-    "policies": ("builtin",),
-    "backends": (
-        pytest.param("softgpu", marks=has_hipsparse),
-        pytest.param("cuda", marks=pytest.mark.gpu),
-    ),
-}
+CUDA = pytest.param("cuda", marks=pytest.mark.gpu)
+ON_A_GPU = {"policies": ("builtin",), "backends": (CUDA,)}
+ON_A_LIBRARY = {**ON_A_GPU, "backends": (pytest.param("softgpu", marks=has_hipsparse), CUDA)}
 PLAIN = ("f32", "f64")
 COMPLEX = ("c32", "c64")
 
@@ -76,3 +81,16 @@ def test_dense_times_dense_is_right_where_the_sparse_one_has_elements(mgpu: Mgpu
 @in_child(**ON_A_LIBRARY)
 def test_sparse_times_sparse_is_right(mgpu: Mgpu) -> None:
     hold(spgemm, mgpu, *(("csr", type) for type in PLAIN))
+
+
+@in_child(**ON_A_GPU)
+def test_products_of_halves_are_right(mgpu: Mgpu) -> None:
+    halves = [("csr", type) for type in ("f16", "bf16")]
+    hold(spmm, mgpu, *halves)
+    hold(spmv, mgpu, *halves)
+
+
+@in_child(**ON_A_GPU)
+def test_dense_times_dense_in_sparse_blocks_is_right(mgpu: Mgpu) -> None:
+    cases = ((block, type) for block in (2, 8, 16) for type in ("f32", "f64"))
+    hold(sddmm_blocks, mgpu, *cases)

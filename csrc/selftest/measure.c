@@ -1,6 +1,5 @@
 /* The programs that `mgpu-rt selftest` runs in separate processes:
  *
- *     measure memory                       how much the first device has
  *     measure programs LIBRARY NAME...     runs each lowered program once: "# NAME", its answers
  *                                          and says "# end" on stderr when main returns
  *     measure rounds LIBRARY NAME COUNT    runs it in so many rounds: nanoseconds a call
@@ -41,20 +40,6 @@ static function hip_find(const char *name) {
     if (!found)
         fail("this HIP lacks", name);
     return found;
-}
-
-/* HIP(Name, parameters)(arguments) returns the error. */
-#define HIP(name, ...) ((int (*)(__VA_ARGS__))hip_find("hip" #name))
-
-/* Prints the current device's memory in bytes, free and total, which starts the device. */
-static void print_memory(void) {
-    size_t available = 0, total = 0;
-    const int error = HIP(MemGetInfo, size_t *, size_t *)(&available, &total);
-    if (error != 0) {
-        fprintf(stderr, "hipMemGetInfo failed with HIP's error %d\n", error);
-        exit(97);
-    }
-    printf("free\t%zu\ntotal\t%zu\n", available, total);
 }
 
 /* ---- what the programs print with ---- */
@@ -124,7 +109,7 @@ static void run_each(void *opened, int count, char **names) {
 
 /* Runs the program `calls` times; returns the nanoseconds until the device is idle. */
 static uint64_t time_calls(void (*program)(void), uint64_t calls) {
-    int (*wait_for_all)(void) = HIP(DeviceSynchronize, void);
+    int (*wait_for_all)(void) = (int (*)(void))hip_find("hipDeviceSynchronize");
     const uint64_t begin = now_ns();
     for (uint64_t i = 0; i < calls; ++i)
         program();
@@ -150,9 +135,7 @@ static void print_rounds(void (*program)(void), long rounds) {
 int main(int count, char **words) {
     const char *mode = count > 1 ? words[1] : "";
     out = stdout;
-    if (strcmp(mode, "memory") == 0) {
-        print_memory();
-    } else if (strcmp(mode, "programs") == 0 && count > 3) {
+    if (strcmp(mode, "programs") == 0 && count > 3) {
         run_each(open_programs(words[2]), count - 3, words + 3);
         fputs("# end\n", stderr);
     } else if (strcmp(mode, "rounds") == 0 && count == 5) {

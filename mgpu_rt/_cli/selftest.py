@@ -43,7 +43,7 @@ def selftest(
     The selftest runs programs that LLVM 22, 19 and 15 have lowered. The selftest also plays saved
     sequences of calls. The selftest compares the library's results with stock's behaviour.
     Afterwards the selftest times loops in three modes. FILE does not identify you or your machine,
-    so you can send it to others. The selftest allocates at most a tenth of the free memory.
+    so you can send it to others. The selftest allocates at most 64 MB of the device's memory.
 
     HIP_VISIBLE_DEVICES (CUDA_VISIBLE_DEVICES) selects one of several GPUs.
 

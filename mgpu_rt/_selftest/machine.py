@@ -20,8 +20,7 @@ PROGRAMS = _layout.PREFIX / "lib" / "selftest"
 PLAYER, MEASURE = PROGRAMS / "player", PROGRAMS / "measure"
 
 START = 60.0  # seconds for HIP's first start on a machine
-NEEDED = 64 << 20  # bytes of device memory that the tests may take
-SHARE = 10  # the checks never take more than this part of the free memory
+LIMIT = 32 << 20  # bytes of device memory that the library keeps
 
 #: For each kind of driver, the variable that restricts the visible devices.
 _VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "hip": "HIP_VISIBLE_DEVICES"}
@@ -37,8 +36,6 @@ class Machine:
     devices: int
     hip: str  # its release
     driver: str
-    free: int  # bytes
-    total: int
     environment: Mapping[str, str]  # environment of every child
     both: Mapping[str, str] | None  # `environment` with a second device, if there is one
     chip: str  # chip in the bundle
@@ -66,18 +63,10 @@ def find(
             f"add it to tests/proofs/programs/bundle.py in a checkout"
         )
     alone = _only(kind, environment, 1)
-    memory = _memory(alone, kind)
-    free, total = int(memory["free"]), int(memory["total"])
-    if free // SHARE < NEEDED:
-        raise CommandError(
-            f"only {free >> 20} MB of the device's memory are free: the tests take up to "
-            f"{NEEDED >> 20} MB, and at most a tenth of the free memory; end other programs on "
-            f"the device first"
-        )
     both = _only(kind, environment, 2) if len(gpus) > 1 else None
     return Machine(
         kind, gpus[0]["name"], target, len(gpus), _release(kind, values["version"]),
-        _driver(kind, values["driver"]), free, total, alone, both, chip, _reports(alone),
+        _driver(kind, values["driver"]), alone, both, chip, _reports(alone),
     )  # fmt: skip
 
 
@@ -94,17 +83,10 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     folder = str((library or Path(preload.runtime())).parent)
     search = [folder, *filter(None, made.get("LD_LIBRARY_PATH", "").split(":"))]
     made["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))
-    made["MGPU_RT_MEMORY_LIMIT"] = str(NEEDED // 2)
+    made["MGPU_RT_MEMORY_LIMIT"] = str(LIMIT)
     if kind == "softgpu":  # else HIP reports a large BAR, and MGPU_RT_SYNC=lazy has no effect
         made["ROC_ENABLE_LARGE_BAR"] = "0"
     return made
-
-
-def _memory(environment: Mapping[str, str], device: str) -> dict[str, str]:
-    ended = child.run([str(MEASURE), "memory"], environment, limit=START, **child.PIPES)
-    if ended.status != 0:
-        raise _no_answer((ended.stderr.strip().splitlines() or [ended.how])[-1], device)
-    return dict(line.split("\t") for line in ended.stdout.splitlines())
 
 
 def _reports(environment: Mapping[str, str]) -> bool:
@@ -113,20 +95,15 @@ def _reports(environment: Mapping[str, str]) -> bool:
     return other_calls(ended.stderr) == "none"
 
 
-def _no_answer(why: str, device: str) -> CommandError:
-    doctor = f"`mgpu-rt doctor --device {device}`"
-    return CommandError(f"HIP did not answer: {why}; {doctor} says more")
-
-
 #: The errors with which releases of HIP say that there is no device.
 _NONE = ("hipErrorInsufficientDriver", "hipErrorInvalidDevice")
 
 
 def _gpus(asked: Mapping[str, Any], device: str) -> list[Mapping[str, Any]]:
+    doctor = f"`mgpu-rt doctor --device {device}`"
     if asked["error"] and asked["error"] not in _NONE:
-        raise _no_answer(asked["error"], device)
+        raise CommandError(f"HIP did not answer: {asked['error']}; {doctor} says more")
     if not asked["devices"]:
-        doctor = f"`mgpu-rt doctor --device {device}`"
         raise CommandError(f"HIP finds no GPU that it knows: {doctor} says why")
     return asked["devices"]
 

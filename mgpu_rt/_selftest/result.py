@@ -12,7 +12,7 @@ import socket
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-FORMAT = 5
+FORMAT = 6
 
 #: The value of `side` for a fault of stock's behaviour, which is no fault of the library.
 STOCK = "stock"

@@ -99,5 +99,4 @@ def _device(found: machine.Machine) -> dict[str, object]:
         "hip": found.hip,
         "reports": found.reports,
         "driver": found.driver,
-        "memory": found.total,
     }

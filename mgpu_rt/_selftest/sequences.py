@@ -13,8 +13,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from mgpu_rt._cli import child
 
@@ -114,14 +113,6 @@ class Case:
             lines[number] = [body[i - 1] for i in kept]
             expected[number] = {new: known[i] for new, i in enumerate(kept, 1) if i in known}
         return replace(self, lines=lines, expected=expected)
-
-    def save(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(asdict(self), indent=1))
-
-    @staticmethod
-    def load(path: Path) -> Case:
-        return Case.read(path.read_text())
 
     @staticmethod
     def read(text: str | bytes) -> Case:

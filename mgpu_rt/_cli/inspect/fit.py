@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mgpu_rt._cli import hip_devices, preload
 from mgpu_rt._cli.errors import CommandError
@@ -17,21 +17,16 @@ _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _NVIDIAS = (CUBIN, FATBIN, PTX)
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     device: str
-    target: str
-    fits: bool
-    reason: str = ""
+    reason: str  # why the image does not fit the device; "": it fits
 
 
-@dataclass
-class Fit:
+class Fit(NamedTuple):
     """The answers for all images of a file, in order, or the reason why no HIP was asked."""
 
-    hip: str = ""
     release: str = ""
-    answers: list[list[Answer]] = field(default_factory=list)
+    answers: Sequence[Sequence[Answer]] = ()
     unasked: str = ""
 
 
@@ -52,21 +47,21 @@ def compare(
     hip = asked["hip"]
     if asked["error"]:
         why = f"cannot be asked: {asked['error']}; see `mgpu-rt doctor --device {device}`"
-        return Fit(hip, unasked=f"{hip} {why}")
+        return Fit(unasked=f"{hip} {why}")
     version, devices = asked["version"], asked["devices"]
     release = f"{version // 10_000_000}.{version % 10_000_000 // 100_000}"
     if not devices:
         why = f"finds no GPU: `mgpu-rt doctor --device {device}` says why"
-        return Fit(hip, release, unasked=f"{hip} {why}")
+        return Fit(unasked=f"{hip} {why}")
     version = 0 if device == "cuda" else version
-    answers = []
-    for image in images:
-        answers.append([])
-        for number, each in enumerate(devices):
-            reason = _reason(image, each["target"], version)
-            name = f"{number}: {each['name']}"
-            answers[-1].append(Answer(name, each["target"], not reason, reason))
-    return Fit(hip, release, answers)
+    answers = [
+        [
+            Answer(f"{number}: {each['name']}", _reason(image, each["target"], version))
+            for number, each in enumerate(devices)
+        ]
+        for image in images
+    ]
+    return Fit(release, answers)
 
 
 def _reason(image: ImageDescription, target: str, version: int) -> str:

@@ -1,4 +1,4 @@
-"""Formats a file's content as text for people and as values for JSON."""
+"""Formats a file's content as text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
     itself = not contents.images[0].where
     if not itself:
         yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
-    answers: Sequence[list[Answer]] = fit.answers or [[] for _ in contents.images]
+    answers = fit.answers or [[] for _ in contents.images]
     known = kernel_names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):
         yield from () if itself else ("",)
@@ -38,7 +38,7 @@ def _lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
 
 def _image(
     image: ImageDescription,
-    said: list[Answer],
+    said: Sequence[Answer],
     fit: Fit,
     known: Mapping[tuple[str, str], str],
 ) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _facts(image: ImageDescription) -> list[tuple[str, str]]:
 
 
 def _answer(answer: Answer) -> str:
-    return f"{answer.device}: " + ("fits" if answer.fits else f"does not fit: {answer.reason}")
+    return f"{answer.device}: " + (f"does not fit: {answer.reason}" if answer.reason else "fits")
 
 
 def _threads(kernel: KernelDescription) -> str:

@@ -59,7 +59,7 @@ def write(
         late, linked = bool(source.randrange(2)), bool(source.randrange(2))
         plan = programs.Plan(device, drawn, (), late, linked, exits, tuple(without))
         paths.append(directory / f"{seed:04}-{len(paths):05}.json")
-        plan.case().save(paths[-1])
+        programs.runner.save(plan.case(), paths[-1])
         written += len(drawn)
     return paths
 

@@ -111,7 +111,7 @@ def check(plan: Plan) -> int:
     if found:
         name = hashlib.sha256(case.text().encode()).hexdigest()[:12]
         path = runner.OUT / "failures" / f"{name}.json"
-        case.save(path)
+        runner.save(case, path)
         raise Wrong(_message(plan, case, path, found))
     return len(plan.programs)
 

@@ -11,10 +11,11 @@ This module needs only the standard library, because it also runs on bare machin
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mgpu_rt._selftest.sequences import Case, Output, differences, run
@@ -284,3 +285,8 @@ def problems(case: Case, device: Device, sides: Sequence[Side]) -> dict[str, lis
         for side in sides:
             found[side.name] = differences(play(case, side, device), case, stock)
     return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def save(case: Case, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(case), indent=1))

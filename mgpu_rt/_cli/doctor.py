@@ -50,12 +50,8 @@ def _library(checklist: Checklist) -> bool:
     if version == mgpu_rt.__version__:
         checklist.add("library", OK, f"{library}, version {version}")
     else:
-        checklist.add(
-            "library",
-            FAILURE,
-            f"{library} has version {version}, this command {mgpu_rt.__version__}",
-            HOW_TO_BUILD,
-        )
+        told = f"{library} has version {version}, this command {mgpu_rt.__version__}"
+        checklist.add("library", FAILURE, told, HOW_TO_BUILD)
     links = Path(library).parent.glob("*.so.*")
     served = sorted({int(link.name.rpartition(".so.")[2].split(".")[0]) for link in links})
     checklist.add(
@@ -74,24 +70,17 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
     kfd = preload.KFD
     state = FAILURE if checklist.device == "hip" and not os.environ.get("MGPU_RT_HIP") else NOTE
     if not kfd.exists():
-        checklist.add(
-            "AMD GPU",
-            state,
-            f"none: there is no {kfd}",
+        way = (
             "load the kernel's driver (modprobe amdgpu; in a container: --device=/dev/kfd "
             "--device=/dev/dri), or use --device softgpu"
-            if state == FAILURE
-            else "",
         )
+        checklist.add("AMD GPU", state, f"none: there is no {kfd}", way if state == FAILURE else "")
     elif os.access(kfd, os.R_OK | os.W_OK):
         checklist.add("AMD GPU", OK, f"{kfd} may be opened")
     else:
-        checklist.add(
-            "AMD GPU",
-            state,
-            f"{kfd} may not be opened by this user",
-            f"become a member of its group: sudo usermod -aG {kfd.group()} $USER, and log in again",
-        )
+        way = f"sudo usermod -aG {kfd.group()} $USER, and log in again"
+        told = f"{kfd} may not be opened by this user"
+        checklist.add("AMD GPU", state, told, f"become a member of its group: {way}")
     for name, device, find in (
         ("software GPU", "softgpu", lambda: str(preload.softgpu.driver())),
         ("NVIDIA GPU", "cuda", lambda: cuda.environment(base) and cuda.driver(base)),
@@ -199,12 +188,9 @@ def _hip(
         names = ", ".join(f"{number}: {name}" for number, name in enumerate(checklist.devices))
         checklist.add("devices", OK, names)
     else:
-        checklist.add(
-            "devices",
-            FAILURE,
-            f"HIP cannot count them: {error}" if error else "HIP has found none",
-            _where_devices_are(checklist.device, environment),
-        )
+        told = f"HIP cannot count them: {error}" if error else "HIP has found none"
+        where = _where_devices_are(checklist.device, environment)
+        checklist.add("devices", FAILURE, told, where)
     if "pages" in asked:
         _registered(checklist, asked["pages"])
     if ended.status == 0:
@@ -231,28 +217,19 @@ def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
 
 
 def _python(checklist: Checklist, ended: child.Ended, environment: Mapping[str, str]) -> None:
-    said = ended.stderr
+    manager = re.search(r"manager: Python (\S+), process \d+, '(.+)'", ended.stderr)
     if environment.get("MGPU_RT_CACHE") == "off":
         checklist.add("Python", NOTE, "not needed: MGPU_RT_CACHE=off")
-        return
-    if environment.get("MGPU_RT_MANAGER", "").partition(",")[0] in ("off", "0"):
+    elif environment.get("MGPU_RT_MANAGER", "").partition(",")[0] in ("off", "0"):
         checklist.add("Python", NOTE, "off: the library manages its caches by itself")
-        return
-    manager = re.search(r"manager: Python (\S+), process \d+, '(.+)'", said)
-    if not manager:
-        lines = [line for line in said.splitlines() if "no Python" in line]
-        if ended.status and not lines:
-            checklist.add("Python", NOTE, "not looked for: the program had failed before")
-            return
+    elif manager:
+        checklist.python = manager[1]
+        told = f"{manager[1]} would manage the caches, from a process of its own: {manager[2]}"
+        checklist.add("Python", OK, told)
+    elif not ended.status:
+        lines = [line for line in ended.stderr.splitlines() if "no Python" in line]
         text, _, advice = (lines or ["no Python"])[0].removeprefix("mgpu_rt: ").partition(". Set ")
         checklist.add("Python", WARNING, text, f"set {advice}" if advice else "")
-        return
-    checklist.python = manager[1]
-    checklist.add(
-        "Python",
-        OK,
-        f"{manager[1]} would manage the caches, from a process of its own: {manager[2]}",
-    )
 
 
 # ---- lowering ----

@@ -42,21 +42,14 @@ def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
 
 
 def _without(absent: list[ToolchainMissing]) -> CommandError:
-    """Returns an error that names LLVM's missing tools and how to install the tools. The error also
-    names the releases whose tools are complete."""
-    from mgpu_rt._lowering import object_files, pipelines, toolchain
+    """Returns an error that names LLVM's missing tools and how to install the tools."""
     from mgpu_rt._packages import how_to_install
 
     tools = ", ".join(each.tool for each in absent)
     packages = " ".join(dict.fromkeys(each.package for each in absent))
-    complete = [
-        str(llvm)
-        for llvm in toolchain.RELEASES
-        if not toolchain.missing(object_files.needs(pipelines.pipeline(llvm)))
-    ]
-    here = f"complete here: --llvm {' or '.join(complete)}" if complete else "no other is complete"
     return CommandError(
-        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {here}"
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; `mgpu-rt "
+        "doctor` shows which releases of LLVM are complete"
     )
 
 

@@ -117,13 +117,12 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
     kind, base = preload.kind(device, base)
     if kind == "softgpu":
         return softgpu.targets(base)[0]
-    asked = hip_devices.of(device, base)
-    devices = asked["devices"]
-    target = devices[0]["target"].partition(":")[0] if devices else ""
+    try:
+        target = hip_devices.of(device, base)["devices"][0]["target"].partition(":")[0]
+    except hip_devices.NoAnswer as error:
+        raise CommandError(f"name the GPU with --chip: {error.message}") from None
     if not target:
-        why = asked.get("error") or "it names no GPU"
-        doctor = f"`mgpu-rt doctor --device {device}`"
-        raise CommandError(f"{asked['hip']}: {why}: name the GPU with --chip, or see {doctor}")
+        raise CommandError("name the GPU with --chip: HIP does not name it")
     return target
 
 

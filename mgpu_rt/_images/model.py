@@ -100,6 +100,11 @@ class ImageDescription:
         return self.content + b"\0" if self.kind == PTX else self.content
 
     @property
+    def parts(self) -> list[ImageDescription]:
+        """Returns the entries of a bundle or fatbin, and the image itself."""
+        return [*self.entries, self]
+
+    @property
     def kernels_by_name(self) -> dict[str, KernelDescription]:
         """Contains each name once: a bundle contains a kernel for several GPUs."""
-        return {kernel.name: kernel for part in (*self.entries, self) for kernel in part.kernels}
+        return {kernel.name: kernel for part in self.parts for kernel in part.kernels}

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import child, hip_devices, preload
@@ -53,8 +52,8 @@ def find(
     instead of this installation's library. Raises CommandError."""
     kind, base = preload.kind(preload.choose(device, base), base)
     environment = _environment(kind, base, library)
-    values = hip_devices.ask(environment["MGPU_RT_HIP"], environment)
-    gpus = _gpus(values, kind)
+    values = hip_devices.of(kind, environment)
+    gpus = values["devices"]
     target = gpus[0]["target"]
     chip = chip_of(target)
     if chip not in bundle.chips:
@@ -93,19 +92,6 @@ def _reports(environment: Mapping[str, str]) -> bool:
     words = {**environment, "MGPU_RT_VERBOSE": "1", "MGPU_RT_MANAGER": "off"}
     ended = child.run([_hip_search.probe()], words, limit=START, **child.PIPES)
     return other_calls(ended.stderr) == "none"
-
-
-#: The errors with which releases of HIP say that there is no device.
-_NONE = ("hipErrorInsufficientDriver", "hipErrorInvalidDevice")
-
-
-def _gpus(asked: Mapping[str, Any], device: str) -> list[Mapping[str, Any]]:
-    doctor = f"`mgpu-rt doctor --device {device}`"
-    if asked["error"] and asked["error"] not in _NONE:
-        raise CommandError(f"HIP did not answer: {asked['error']}; {doctor} says more")
-    if not asked["devices"]:
-        raise CommandError(f"HIP finds no GPU that it knows: {doctor} says why")
-    return asked["devices"]
 
 
 def _only(kind: str, environment: Mapping[str, str], count: int) -> dict[str, str]:

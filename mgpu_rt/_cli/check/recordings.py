@@ -53,8 +53,8 @@ def _targets(recording: str, number: int) -> list[str]:
         found = Image(launch.content(launch.image)).description
     except replay.FAILURES:
         return []
-    described = (found, *found.entries) if found else ()
-    return list(dict.fromkeys(each.target.partition(":")[0] for each in described if each.target))
+    parts = found.parts if found else ()
+    return list(dict.fromkeys(each.target.partition(":")[0] for each in parts if each.target))
 
 
 def describe(found: Sequence[Report]) -> None:

@@ -300,7 +300,7 @@ def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
     names: set[str] = set()
     for name, launch in {launch.image: launch for launch in launches}.items():
         found = images.at(launch.content(name))
-        for part in [found, *found.entries] if found else []:
+        for part in found.parts if found else []:
             names |= {shown(variable.name) for variable in part.globals}
     if names:
         listed = ", ".join(f"'{name}'" for name in sorted(names)[:3])

@@ -43,16 +43,12 @@ def compare(
         if device == "softgpu":
             reason = why.partition(":")[0]
             return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
-    asked = hip_devices.of(device, base)
-    hip = asked["hip"]
-    if asked["error"]:
-        why = f"cannot be asked: {asked['error']}; see `mgpu-rt doctor --device {device}`"
-        return Fit(unasked=f"{hip} {why}")
+    try:
+        asked = hip_devices.of(device, base)
+    except hip_devices.NoAnswer as error:
+        return Fit(unasked=error.message)
     version, devices = asked["version"], asked["devices"]
     release = f"{version // 10_000_000}.{version % 10_000_000 // 100_000}"
-    if not devices:
-        why = f"finds no GPU: `mgpu-rt doctor --device {device}` says why"
-        return Fit(unasked=f"{hip} {why}")
     version = 0 if device == "cuda" else version
     answers = [
         [
@@ -71,7 +67,7 @@ def _reason(image: ImageDescription, target: str, version: int) -> str:
         return image.damage
     if (image.kind in _NVIDIAS) == bool(version):
         return f"it is {with_article(image.kind)}"
-    named = filter(None, map(_target, (image, *image.entries)))
+    named = filter(None, map(_target, image.parts))
     targets = list(dict.fromkeys(each.partition(":")[0] for each in named))
     chip = target.partition(":")[0]
     if version and chip and targets and chip not in targets:
@@ -107,7 +103,7 @@ def _other_feature(image: ImageDescription, device: str) -> str:
     part of the image fits the device, or no part is for the device's processor."""
     chip, *features = device.split(":")
     found = ""
-    for part in (image, *image.entries):
+    for part in image.parts:
         processor, *wanted = _target(part).split(":")
         if processor != chip:
             continue

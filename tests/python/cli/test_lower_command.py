@@ -225,27 +225,18 @@ def test_a_program_that_is_not_lowered_wholly_is_refused_in_the_dialect_too(
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    ("there", "said"), [(22, "complete here: --llvm 22"), (None, "no other is complete")]
-)
-def test_missing_tools_are_named_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: int | None, said: str
-) -> None:
-    """One message names all missing tools, and says how to install them and what works without
-    them."""
-    real = toolchain.tool
+def test_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message names all missing tools, and says how to install them."""
 
     def tool(name: str, llvm: int) -> Path:
-        if llvm != there:
-            raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"package-of-{name}")
-        return real(name, llvm)
+        raise toolchain.ToolchainMissing(f"{name}-{llvm}", f"package-of-{name}")
 
     monkeypatch.setattr(toolchain, "tool", tool)
     result = invoke("lower", str(FORUM), "-o", str(tmp_path / "x.o"), "--llvm", "19")
     assert result.exit_code == 2
     assert "mlir-opt-19, " in result.stderr
     assert "mlir-translate-19, llc-19; apt-get install package-of-mlir-opt " in result.stderr
-    assert result.stderr.endswith(f"or put them in PATH; {said}\n")
+    assert "or put them in PATH; `mgpu-rt doctor` shows which releases" in result.stderr
 
 
 def test_missing_device_libraries_are_named(

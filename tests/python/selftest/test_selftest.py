@@ -203,7 +203,7 @@ def test_no_gpu_that_hip_finds_is_said() -> None:
     ended = selftest(HIP_VISIBLE_DEVICES="-1")
     assert ended.returncode == 2
     doctor = "`mgpu-rt doctor --device softgpu`"
-    assert f"HIP finds no GPU that it knows: {doctor} says why" in ended.stderr
+    assert f" finds no GPU; {doctor} says more" in ended.stderr
 
 
 def test_a_program_that_hangs_is_given_up() -> None:

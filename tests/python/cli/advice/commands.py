@@ -139,7 +139,7 @@ RUNS = {
     ),
     "no GPU to compile for": (
         f"HIP_VISIBLE_DEVICES=-1 mgpu-rt run --device hip {PRINTS}",
-        r"name the GPU with --chip, or see `(mgpu-rt doctor --device hip)`",
+        r"name the GPU with --chip: .*; `(mgpu-rt doctor --device hip)` says more",
         "HIP_VISIBLE_DEVICES=-1 {0}",
         (1, "✗  devices"),
     ),

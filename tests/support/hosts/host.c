@@ -381,52 +381,33 @@ static bool fork_in_first_call(void) {
 }
 
 static bool run(const char *mode) {
-    if (strcmp(mode, "plain") == 0)
-        return launch_once() && launch_once();
-    if (strcmp(mode, "nothing") == 0)
-        return true;
-    if (strcmp(mode, "thread") == 0) /* the first thread ends before the next call */
-        return in_threads(1) && launch_once() && in_threads(1);
-    if (strcmp(mode, "threads") == 0)
-        return in_threads(8) && launch_once();
-    if (strcmp(mode, "fork-before") == 0)
-        return in_child() && launch_once();
-    if (strcmp(mode, "fork-after") == 0)
-        return launch_once() && in_child() && launch_once();
-    if (strcmp(mode, "fork-busy") == 0)
-        return fork_while_busy();
-    if (strcmp(mode, "dlclose") == 0)
-        return launch_once() && dlclose(library) == 0;
-    if (strcmp(mode, "late") == 0) /* an exit handler registered before the library's first call */
-        return atexit(launch_late) == 0 && launch_once();
-    if (strcmp(mode, "state") == 0)
-        return keeps_host_state();
-    if (strcmp(mode, "locale") == 0)
-        return keeps_locale_meanwhile();
-    if (strcmp(mode, "served") == 0)
-        return launch_once() && is_served() && launch_once();
-    if (strcmp(mode, "served-until") == 0) /* waits until standard input ends */
-        return launch_once() && is_served() && getchar() == EOF && launch_once();
-    if (strncmp(mode, "end-", 4) == 0)
-        return launch_once() && is_served() && end_at_once(mode + 4);
-    if (strcmp(mode, "unserved") == 0)
-        return launch_once() && manager_is("ended") && launch_once();
-    if (strcmp(mode, "signals") == 0)
-        return leaves_signals_alone();
-    if (strcmp(mode, "slow-end") == 0)
-        return ends_slowly();
-    if (strcmp(mode, "misses") == 0)
-        return miss_together();
-    if (strcmp(mode, "main-ends") == 0)
-        return end_main_first();
-    if (strcmp(mode, "reaper") == 0)
-        return prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() && manager_is("ended") &&
-               waitpid(-1, NULL, WNOHANG) == -1;
-    if (strcmp(mode, "small-stack") == 0)
-        return on_a_small_stack();
-    if (strcmp(mode, "fork-first") == 0)
-        return fork_in_first_call();
-    return false;
+#define MODE(name, good)                                                                           \
+    if (strcmp(mode, name) == 0)                                                                   \
+    return good
+    MODE("plain", launch_once() && launch_once());
+    MODE("nothing", true);
+    MODE("thread", in_threads(1) && launch_once() && in_threads(1)); /* the first ends early */
+    MODE("threads", in_threads(8) && launch_once());
+    MODE("fork-before", in_child() && launch_once());
+    MODE("fork-after", launch_once() && in_child() && launch_once());
+    MODE("fork-busy", fork_while_busy());
+    MODE("fork-first", fork_in_first_call());
+    MODE("dlclose", launch_once() && dlclose(library) == 0);
+    MODE("late", atexit(launch_late) == 0 && launch_once()); /* runs after the library's handler */
+    MODE("state", keeps_host_state());
+    MODE("locale", keeps_locale_meanwhile());
+    MODE("served", launch_once() && is_served() && launch_once());
+    MODE("unserved", launch_once() && manager_is("ended") && launch_once());
+    MODE("signals", leaves_signals_alone());
+    MODE("slow-end", ends_slowly());
+    MODE("misses", miss_together());
+    MODE("main-ends", end_main_first());
+    MODE("small-stack", on_a_small_stack());
+    MODE("reaper", prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() && manager_is("ended") &&
+                       waitpid(-1, NULL, WNOHANG) == -1);
+    /* waits until standard input ends */
+    MODE("served-until", launch_once() && is_served() && getchar() == EOF && launch_once());
+    return strncmp(mode, "end-", 4) == 0 && launch_once() && is_served() && end_at_once(mode + 4);
 }
 
 int main(int argc, char **argv) {

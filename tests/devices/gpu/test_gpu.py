@@ -124,25 +124,17 @@ def test_the_null_stream_waits_for_the_others(mgpu: Mgpu) -> None:
 # ---- kernels -------------------------------------------------------------------------------------
 
 
-def _through_workgroup_memory(mgpu: Mgpu, image: str) -> None:
-    kernel, out = _kernel(mgpu, "through_workgroup_memory", image), _zeros(mgpu, 256)
-    null = mgpu.null
-    for _ in range(3):
-        mgpu.lib.mgpuLaunchKernel(
-            kernel, 1, 1, 1, 256, 1, 1, KILOBYTES_100, null, _params(mgpu, out), null, 0
-        )
-    assert _numbers(mgpu, out, 256) == [3 * i for i in range(256)]
-    assert mgpu.stderr() == ""
-
-
 @on_gpu
 def test_a_kernel_may_have_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
-    _through_workgroup_memory(mgpu, "bin")
-
-
-@on_gpu
-def test_a_kernel_in_ptx_may_have_100_kb_of_workgroup_memory(mgpu: Mgpu) -> None:
-    _through_workgroup_memory(mgpu, "isa")
+    null = mgpu.null
+    for image in IMAGES:
+        kernel, out = _kernel(mgpu, "through_workgroup_memory", image), _zeros(mgpu, 256)
+        for _ in range(3):
+            mgpu.lib.mgpuLaunchKernel(
+                kernel, 1, 1, 1, 256, 1, 1, KILOBYTES_100, null, _params(mgpu, out), null, 0
+            )
+        assert _numbers(mgpu, out, 256) == [3 * i for i in range(256)]
+    assert mgpu.stderr() == ""
 
 
 @on_gpu

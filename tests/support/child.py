@@ -128,21 +128,6 @@ class Mgpu:
         """Returns the library's own lines since the last call, without the failures."""
         return [line for line in self.stderr().splitlines() if line.startswith("mgpu_rt: ")]
 
-    def replaced(self, allocate: Callable, hip_allocate: Callable, size: int):
-        """Returns a block of the library that the program has given to hipFree, and at whose
-        address HIP then put a smaller block. `allocate` allocates a block of the library;
-        `hip_allocate` calls HIP with a place for the address, and a size. The heap of the process
-        decides when HIP uses an address again."""
-        own = self.stub_ffi.new("void **")
-        for _ in range(100):
-            block = allocate()
-            assert self.stub.hipFree(self.for_stub(block)) == 0
-            for smaller in range(size - 256, 0, -256):
-                hip_allocate(own, smaller)
-                if self.from_stub(own[0]) == block:
-                    return block
-        raise AssertionError("HIP used no address again")
-
     def image(self, content: bytes, room: int = 0):
         """Returns an image in separate memory (at least `room` bytes), which lives until the test
         ends."""

@@ -223,24 +223,6 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
 # ---- 5, 6, 14: memory ----------------------------------------------------------------------------
 
 
-def busy_free(mgpu: Mgpu, stream):
-    """Frees a block while the given stream is still filling the block; returns the block's
-    address."""
-    block = mgpu.MemAlloc(4096, stream, False)
-    mgpu.Memset32(block, 7, 1024, stream)
-    mgpu.MemFree(block, stream)
-    return block
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_05_a_freed_block_waits_for_its_stream(mgpu: Mgpu) -> None:
-    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = busy_free(mgpu, first)
-    assert mgpu.MemAlloc(4096, second, False) != block
-    assert mgpu.MemAlloc(4096, mgpu.null, False) != block
-    assert mgpu.MemAlloc(4096, first, False) == block
-
-
 @in_child(HIPSTUB_ASYNC="held")
 def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
     busy, gone = mgpu.StreamCreate(), mgpu.StreamCreate()

@@ -41,18 +41,6 @@ def test_copies_come_back_unchanged(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
-@in_child(**HELD)
-def test_copies_never_overrun_the_ring(mgpu: Mgpu) -> None:
-    """The program copies more than the ring can hold, before the device has read any of it."""
-    stream, size = mgpu.StreamCreate(), 400 * KIB
-    blocks = [mgpu.MemAlloc(size, stream, False) for _ in range(6)]
-    data = [pattern(mgpu, size, seed) for seed in range(6)]
-    for block, content in zip(blocks, data, strict=True):
-        mgpu.Memcpy(block, content, size, stream)
-    for block, content in zip(blocks, data, strict=True):
-        assert read(mgpu, block, size, stream) == mgpu.ffi.buffer(content)[:]
-
-
 @in_child(**HELD, MGPU_RT_EXCLUSIVE="on")
 def test_hip_copies_more_than_64_kib_to_an_idle_device(mgpu: Mgpu) -> None:
     """HIP's own copy then waits for no work, and is faster (bench/results/copies.md)."""

@@ -210,6 +210,3 @@ def test_a_first_call_waits_for_no_thread_that_holds_the_loaders_lock(
     done = run_program(path, PLUGIN=str(plugin), MGPU_RT_MANAGER="off", MGPU_RT_TRACE=trace)
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()) == ["constructor: created", "thread: created"]
-
-
-# ---- 16: two runtimes in a process ---------------------------------------------------------------

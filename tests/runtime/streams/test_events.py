@@ -6,17 +6,6 @@ from tests.support.child import BACKENDS, Mgpu, in_child
 from tests.support.known import forum
 
 
-@in_child(HIPSTUB_REUSE="1")
-def test_an_event_of_other_code_under_a_destroyed_handle_is_hips(mgpu: Mgpu) -> None:
-    event = mgpu.EventCreate()
-    mgpu.EventDestroy(event)
-    assert mgpu.by_hip("hipEventCreateWithFlags", 2) == event
-    mgpu.EventRecord(event, mgpu.StreamCreate())
-    mgpu.EventDestroy(event)
-    assert mgpu.stderr() == ""
-    assert mgpu.stub.hipstub_live(b"events") == mgpu.stub.hipstub_misuse() == 0
-
-
 @in_child(backends=BACKENDS)
 def test_events_outlive_a_reset(mgpu: Mgpu) -> None:
     """HIP keeps events at a reset. Other events are made before the library notices the reset."""

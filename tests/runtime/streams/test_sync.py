@@ -39,15 +39,6 @@ def test_each_kind_of_work_is_waited_for(mgpu: Mgpu) -> None:
         assert mgpu.count(SYNC) == before + 1
 
 
-@in_child()
-def test_every_synchronise_asks_hip_where_others_call_hip(mgpu: Mgpu) -> None:
-    """Another library may have submitted work to the stream without our knowledge."""
-    stream = mgpu.StreamCreate()
-    for _ in range(3):
-        mgpu.StreamSynchronize(stream)
-    assert mgpu.count(SYNC) == 3
-
-
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_a_second_destroy_is_reported(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
@@ -55,15 +46,6 @@ def test_a_second_destroy_is_reported(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
     mgpu.StreamDestroy(stream)
     assert "was destroyed before" in mgpu.stderr()
-
-
-@in_child(MGPU_RT_EXCLUSIVE="on")
-def test_hip_is_always_asked_about_a_foreign_stream(mgpu: Mgpu) -> None:
-    mgpu.external_stream()
-    stream = mgpu.StreamCreate()
-    for _ in range(3):
-        mgpu.StreamSynchronize(stream)
-    assert mgpu.count(SYNC) == 3
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT=f"{SYNC}:1:700")

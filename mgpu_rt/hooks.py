@@ -1,4 +1,4 @@
-"""Hooks: runtimes that observe a program's calls, or change them. Each hook is only a few lines,
+"""Hooks: runtimes that observe a program's calls. Each hook is only a few lines,
 which users may copy.
 
     mgpu-rt run --hook trace --hook nan=f32 --kernel 'softmax*' --nth 3 -- PROGRAM
@@ -18,11 +18,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from mgpu_rt._packages import numpy_for
 from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._difference import FLOATS, numbers
 from mgpu_rt.runtime._hip import Hip
-from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, numpy_for, shown
+from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, shown
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._recording import Recorder
@@ -73,7 +74,7 @@ class LaunchHook(Runtime):
     def on_launch(self, launch: Launch) -> None:
         """Called for each selected launch.
 
-        Before super() you can read and change the launch. After super() and `launch.finish()`,
+        Before super() you can read the launch. After super() and `launch.finish()`,
         which waits, you can read the launch's results. If the method does not call super(), the
         kernel is not launched."""
         return self._launch(launch)

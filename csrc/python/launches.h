@@ -60,7 +60,7 @@ static PyMethodDef call_methods[] = {
 static PyMemberDef call_members[] = {
     {"number", T_PYSSIZET, offsetof(struct call, number), 0, NULL},
     {"_function", T_ULONG, offsetof(struct call, launch.function), READONLY, NULL},
-    {"_capture", T_INT, offsetof(struct call, launch.capture), 0, NULL},
+    {"_capture", T_INT, offsetof(struct call, launch.capture), READONLY, NULL},
     {0},
 };
 static PyType_Slot call_slots[] = {

@@ -136,7 +136,7 @@ class Runtime:
     def end(self) -> None:
         """Called when the program ends, while HIP still works."""
 
-    # ---- helpers for overriding methods: kernels, buffers, copies ----
+    # ---- helpers for overriding methods ----
 
     def kernel_of(self, function: int) -> LoadedKernel:
         """Returns the kernel of a handle. If the kernel was never looked up, the kernel's name
@@ -147,13 +147,7 @@ class Runtime:
         """Returns the block of device memory that contains an address; None if HIP knows no such
         block."""
         found = Hip.of_process().address_range(address) if address else None
-        return Buffer(self, *found) if found else None
-
-    def copy(self, to: int, source: int, size: int, stream: int = 0) -> None:
-        """Copies memory in the order of the stream, and waits for the copy. Raises CopyFailed if
-        HIP refuses the copy."""
-        if size:
-            Hip.of_process().copy(to, source, size, stream)
+        return Buffer(*found) if found else None
 
     # ---- the known kernels, which adapters.py records ----
 

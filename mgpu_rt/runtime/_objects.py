@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt import _runtime
 from mgpu_rt._images.kernel_names import full_name, label_of, module_at
-from mgpu_rt._packages import numpy_for
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
 from mgpu_rt.runtime import _library
+from mgpu_rt.runtime._hip import Hip
 
 if TYPE_CHECKING:
     from mgpu_rt._images.model import Argument, ImageDescription, KernelDescription
@@ -153,61 +153,25 @@ def may_point(argument: Argument) -> bool:
 
 
 def _sizes_of(name: str) -> Any:
-    """Returns a property of Launch whose setter checks the sizes. HIP itself truncates sizes to 32
-    bits."""
-
-    def change(launch: Launch, sizes: Any) -> None:
-        sizes = tuple(map(operator.index, sizes))
-        if len(sizes) != 3 or not all(0 <= size < 1 << 32 for size in sizes):
-            raise ValueError(f"launch.{name} = {sizes}: give three sizes below 2**32")
-        if name == "block" and sizes != launch.block:
-            launch._check_block(launch.function, sizes)
-        setattr(launch._c, name, sizes)
-
-    return property(lambda launch: tuple(getattr(launch._c, name)), change)
+    return property(lambda launch: tuple(getattr(launch._c, name)))
 
 
 def _member(name: str) -> Any:
-    """Returns a property of Launch that needs no check."""
-    return property(
-        operator.attrgetter(f"_c.{name}"), lambda launch, value: setattr(launch._c, name, value)
-    )
+    return property(operator.attrgetter(f"_c.{name}"))
 
 
 class Launch(Call):
-    """A launch of a kernel. A method may change the launch before it passes the launch on.
+    """A launch of a kernel, which C creates. A method may pass the launch on, also several times,
+    or omit it. A method launches other arguments by `self.native.mgpuLaunchKernel`.
 
     `grid`, `block` and `cluster` are three sizes each; `cluster` may be None. `shared` is a
     number of bytes. `stream`, `function`, `params` and `extra` are handles and addresses, as the
     ABI defines them. `symbol` is True if `function` is a host symbol (mgpuLaunchKernelRT). A
-    LaunchHook sets `number`, which counts the launches of this kernel from 1. Sizes that the ABI
-    cannot pass are refused, and a `block` for which the kernel was not compiled: ValueError,
-    TypeError or OverflowError. To change `block` and `function` together, create a Launch.
+    LaunchHook sets `number`, which counts the launches of this kernel from 1.
     """
 
-    #: `_kept` keeps arguments alive that Python has made.
-    __slots__ = ("_kept", "runtime")
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        function: int,
-        grid: Sizes,
-        block: Sizes,
-        shared: int,
-        stream: int,
-        params: int,
-        extra: int = 0,
-        cluster: Sizes | None = None,
-        cooperative: bool = False,
-        symbol: bool = False,
-    ) -> None:
-        self.runtime, self.number = runtime, 0
-        self._c.function, self.stream = function, stream
-        self._c.params, self._c.extra = params, extra
-        self._c.cooperative, self._c.symbol = cooperative, symbol
-        self.grid, self.cluster, self.shared = grid, cluster, shared
-        self.block = block
+    runtime: Runtime
+    __slots__ = ("runtime",)
 
     @property
     def _c(self) -> Any:
@@ -216,6 +180,9 @@ class Launch(Call):
         return ffi.cast(_ARGUMENTS, self._address())[0]
 
     grid: ClassVar[Any] = _sizes_of("grid")
+    block: ClassVar[Any] = _sizes_of("block")
+    function: ClassVar[Any] = _member("function")
+    stream: ClassVar[Any] = _member("stream")
     params: ClassVar[Any] = _member("params")
     extra: ClassVar[Any] = _member("extra")
     cooperative: ClassVar[Any] = _member("cooperative")
@@ -223,43 +190,8 @@ class Launch(Call):
     shared: ClassVar[Any] = _member("shared")
 
     @property
-    def stream(self) -> int:
-        return self._c.stream
-
-    @stream.setter
-    def stream(self, stream: int) -> None:
-        self._c.stream, self._capture = stream, lib.NOT_ASKED
-
-    def _check_block(self, function: int, sizes: Sizes) -> None:
-        """Raises ValueError if the kernel was not compiled for blocks of these sizes. HIP would use
-        the compiled size."""
-        kernel = self.runtime.kernel_of(function)
-        known = kernel.description
-        if known and (limit := known.limit_on(sizes)):
-            raise ValueError(f"a launch with block = {sizes}: kernel {kernel.label} {limit}")
-
-    block: ClassVar[Any] = _sizes_of("block")
-    _any_cluster: ClassVar[Any] = _sizes_of("cluster")
-
-    @property
     def cluster(self) -> Sizes | None:
-        return self._any_cluster if self._c.clustered else None
-
-    @cluster.setter
-    def cluster(self, sizes: Sizes | None) -> None:
-        if sizes is not None:
-            self._any_cluster = sizes
-        self._c.clustered = sizes is not None
-
-    @property
-    def function(self) -> int:
-        return self._c.function
-
-    @function.setter
-    def function(self, function: int) -> None:
-        if function != self._c.function:
-            self._check_block(function, self.block)
-        self._c.function = function
+        return tuple(self._c.cluster) if self._c.clustered else None
 
     @property
     def kernel(self) -> LoadedKernel:
@@ -276,9 +208,7 @@ class Launch(Call):
     @property
     def raw(self) -> list[bytes]:
         """Returns the bytes of each argument, or an empty list if the launch passes the arguments
-        in `extra`. Setting a new list replaces the arguments, and raises ValueError if the image
-        states other argument sizes. If the image is unknown, the list is empty, and the runtime
-        prints a message."""
+        in `extra`. If the image is unknown, the list is empty, and the runtime prints a message."""
         if self.kernel.image is None:
             self.runtime._lacks_image(self.kernel)
         params = ffi.cast("char **", self.params)
@@ -286,20 +216,6 @@ class Launch(Call):
             ffi.buffer(params[i], argument.size or 0)[:]
             for i, argument in enumerate(self.kernel.arguments if params else ())
         ]
-
-    @raw.setter
-    def raw(self, raw: list[bytes]) -> None:
-        contents = [memoryview(content).tobytes() for content in raw]
-        given = [len(content) for content in contents]
-        wanted = [argument.size for argument in self.kernel.arguments]
-        if given != wanted:
-            raise ValueError(f"{self.kernel.label} takes arguments of {wanted} bytes, not {given}")
-        if not given:
-            return
-        kept = [ffi.from_buffer(content) for content in contents]
-        params = ffi.new("char *[]", kept)
-        self._kept, self.params = (kept, params), int(ffi.cast("uintptr_t", params))
-        self.extra = 0
 
     @property
     def values(self) -> list[int | bytes]:
@@ -351,31 +267,16 @@ def shown(value: object) -> str:
 class Buffer:
     """A block of device memory, as HIP describes it."""
 
-    runtime: Runtime = field(repr=False)
     address: int
     size: int
 
     def content(self, stream: int = 0) -> bytes:
-        """Waits for the work on `stream`, and returns the block's bytes."""
+        """Waits for the work on `stream`, and returns the block's bytes. Raises CopyFailed if HIP
+        refuses the copy."""
         held = ffi.new("char[]", self.size)
-        self.runtime.copy(int(ffi.cast("uintptr_t", held)), self.address, self.size, stream)
+        to = int(ffi.cast("uintptr_t", held))
+        Hip.of_process().copy(to, self.address, self.size, stream)
         return bytes(ffi.buffer(held))
-
-    def read(self, dtype: Any = "u1", stream: int = 0) -> Any:
-        """Waits for the work on `stream`, and returns the block's content as a NumPy array."""
-        numpy = numpy_for("Buffer.read")
-        array = numpy.empty(self.size // numpy.dtype(dtype).itemsize, dtype)
-        self.runtime.copy(array.ctypes.data, self.address, array.nbytes, stream)
-        return array
-
-    def write(self, array: Any, stream: int = 0) -> None:
-        """Copies a NumPy array to the beginning of the block, and waits for the copy. Raises
-        ValueError if the array is longer than the block."""
-        numpy = numpy_for("Buffer.write")
-        array = numpy.ascontiguousarray(array)
-        if array.nbytes > self.size:
-            raise ValueError(f"{array.nbytes} bytes do not fit in {self}")
-        self.runtime.copy(self.address, array.ctypes.data, array.nbytes, stream)
 
     def __str__(self) -> str:
         return f"the {self.size} bytes at {self.address:#x}"

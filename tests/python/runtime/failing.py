@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import mgpu_rt
 from mgpu_rt import HipError
 from mgpu_rt.hooks import LaunchHook
-from mgpu_rt.runtime import Launch, Runtime
+from mgpu_rt.runtime import Runtime
 
 
 def _runtime(method: str, function: Any) -> type:
     return type("Mine", (Runtime,), {method: function})
-
-
-def _hook(change: Callable[[Launch], object]) -> type:
-    def on_launch(self: LaunchHook, launch: Launch) -> None:
-        change(launch)
-        LaunchHook.on_launch(self, launch)
-
-    return type("Mine", (LaunchHook,), {"on_launch": on_launch})
 
 
 # ---- methods that are no plain functions ----
@@ -55,12 +46,6 @@ def _returns(value: object) -> type:
 
 ReturnsNone, ReturnsHuge = _returns(None), _returns(1 << 64)
 ReturnsFromLaunch = _runtime("launch_kernel", lambda self, launch: 0)
-
-# ---- wrong changes of a launch ----
-
-
-GridOf33Bits = _hook(lambda launch: setattr(launch, "grid", (1, 1 << 32, 1)))
-RawTooLong = _hook(lambda launch: setattr(launch, "raw", [b"x"]))
 
 # ---- exceptions of a method ----
 

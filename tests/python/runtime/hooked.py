@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mgpu_rt._cli import softgpu
+from mgpu_rt.runtime import Launch, Runtime
 from tests.support import lower
 from tests.support.child import library
 from tests.support.command import command
@@ -36,6 +37,15 @@ def program(
 
 def hip() -> dict[str, str]:
     return {"MGPU_RT_HIP": str(softgpu.hip({})), "MGPU_RT_MANAGER": "off"}
+
+
+def launch_on(runtime: Runtime, function: int, params: int = 0) -> Launch:
+    """Returns a launch of one thread, as the library makes it for a program's call."""
+    launch = Launch.__new__(Launch)
+    launch.runtime, launch.number = runtime, 0
+    launch._c.function, launch._c.params = function, params
+    launch._c.grid = launch._c.block = (1, 1, 1)
+    return launch
 
 
 def replay(*words: object) -> subprocess.CompletedProcess[str]:

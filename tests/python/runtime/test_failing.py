@@ -15,6 +15,7 @@ from mgpu_rt._images.model import Argument
 from mgpu_rt.hooks import LaunchHook, NanCheck
 from mgpu_rt.runtime import Image, Launch, Runtime
 from tests.python.runtime import failing
+from tests.python.runtime.hooked import launch_on
 from tests.python.runtime.test_hosting import asked, run
 from tests.support.child import Mgpu, in_child, library
 from tests.support.hosting import KERNEL, host, image
@@ -35,8 +36,6 @@ ENDS = {
     "ReturnsNone": (1, "Mine.stream_create does not fit stream_create(self) -> int: "),
     "ReturnsHuge": (1, "too big to convert"),
     "ReturnsFromLaunch": (1, "method returned 0, but must return nothing"),
-    "GridOf33Bits": (1, "launch.grid = (1, 4294967296, 1): give three sizes"),
-    "RawTooLong": (1, "test_func takes arguments of [] bytes, not [1]"),
     "Raises": (1, "ZeroDivisionError: on purpose"),
     "Unspeakable": (1, "_Unspeakable"),
     "Recursive": (1, "RecursionError"),
@@ -161,54 +160,12 @@ def test_a_hook_that_gets_no_arguments_says_why(mgpu: Mgpu) -> None:
     assert line.startswith("mgpu_rt: the arguments of test_func are unknown: ")
 
 
-# ---- arguments of a launch ----
-
-
-def launch_with(*sizes: int) -> Launch:
-    """Returns a launch whose kernel takes arguments of the given sizes."""
-    arguments = [Argument(None, size, None) for size in sizes]
-    kernel = SimpleNamespace(label="k", arguments=arguments, description=None, image=Image(b""))
-    runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)
-    launch = Launch(runtime, 0, (1, 1, 1), (1, 1, 1), 0, 0, 0)
-    launch.raw = [bytes([size] * size) for size in sizes]
-    return launch
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("grid", (1 << 64, 1, 1), "give three sizes below"),
-        ("grid", (1, 1, -1), "give three sizes below"),
-        ("grid", (1, 1), "give three sizes below"),
-        ("grid", (1.0, 1, 1), "'float' object"),
-        ("grid", None, "'NoneType'"),
-        ("block", (1, 1, 1 << 32), "give three sizes below"),
-        ("shared", 1 << 40, "does not fit"),
-        ("shared", "64", "an integer is required"),
-    ],
-)
-def test_sizes_that_hip_would_truncate_are_refused(name: str, value: Any, words: str) -> None:
-    launch = launch_with(8)
-    before = getattr(launch, name)
-    with pytest.raises((ValueError, TypeError, OverflowError), match=words):
-        setattr(launch, name, value)
-    assert getattr(launch, name) == before
-
-
-@pytest.mark.parametrize("raw", [[], [b"12345678"], [b"12345678", b"123"], [8, 4], "12345678"])
-def test_raw_arguments_of_other_sizes_are_refused(raw: Any) -> None:
-    """For each argument, HIP reads as many bytes as the image states."""
-    launch = launch_with(8, 4)
-    before = launch.raw
-    with pytest.raises((ValueError, TypeError)):
-        launch.raw = raw
-    assert launch.raw == before == [b"\x08" * 8, b"\x04" * 4]
-
-
 def test_a_launch_without_params_has_no_arguments_to_look_at() -> None:
     """A launch may pass its arguments in HIP's parameter `extra`."""
-    launch = launch_with(8)
-    launch.params = 0
+    arguments = [Argument(None, 8, None)]
+    kernel = SimpleNamespace(label="k", arguments=arguments, description=None, image=Image(b""))
+    runtime: Any = SimpleNamespace(kernel_of=lambda _function: kernel)
+    launch = launch_on(runtime, 0)
     assert (launch.raw, launch.values, [*launch.buffers()]) == ([], [], [])
 
 

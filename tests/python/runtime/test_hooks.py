@@ -14,7 +14,7 @@ import pytest
 
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime import Launch, Runtime
-from tests.python.runtime.hooked import hip, program
+from tests.python.runtime.hooked import hip, launch_on, program
 from tests.support.child import ROOT
 from tests.support.command import command
 from tests.support.sources import SOURCES
@@ -96,10 +96,6 @@ def test_a_hook_that_saw_no_launch_says_why(words: tuple[object, ...], why: str)
     assert done.stderr == f"mgpu_rt: the hook has looked at no launch: {why}\n"
 
 
-def launch_on(runtime: Runtime) -> Launch:
-    return Launch(runtime, 1, (1, 1, 1), (1, 1, 1), 0, 0, 0)
-
-
 def test_a_method_may_keep_a_launch() -> None:
     """A launch holds its runtime, which may hold the launch. Python finds such a cycle."""
 
@@ -108,7 +104,7 @@ def test_a_method_may_keep_a_launch() -> None:
             self.kept = launch
 
     runtime = Keeps()
-    runtime.launch_kernel(launch_on(runtime))
+    runtime.launch_kernel(launch_on(runtime, 1))
     assert (runtime.kept.grid, runtime.kept.function) == ((1, 1, 1), 1)
     gone = weakref.ref(runtime)
     del runtime
@@ -123,11 +119,11 @@ def test_a_launch_keeps_its_number_while_others_are_counted() -> None:
     class Looks(LaunchHook):
         def on_launch(self, launch: Launch) -> None:
             if launch.number < 3:
-                self.launch_kernel(launch_on(self))
+                self.launch_kernel(launch_on(self, 1))
             seen.append(launch.number)
 
     hook = Looks()
-    hook.launch_kernel(launch_on(hook))
+    hook.launch_kernel(launch_on(hook, 1))
     assert seen == [3, 2, 1]
 
 
@@ -154,10 +150,10 @@ def test_a_hook_compares_a_kernels_name_once(monkeypatch: pytest.MonkeyPatch) ->
     hook = Looks()
     for name in ("first", "first", "second", "first"):
         hook._found(1, 1, name)
-        hook.launch_kernel(launch_on(hook))
+        hook.launch_kernel(launch_on(hook, 1))
     assert compared == ["first", "second", "first"]
     hook.kernel = "s"
-    hook.launch_kernel(launch_on(hook))
+    hook.launch_kernel(launch_on(hook, 1))
     assert compared[3:] == ["first"]
     assert seen == [("first", 1), ("first", 2), ("second", 0), ("first", 3), ("first", 0)]
 

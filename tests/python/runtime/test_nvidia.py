@@ -10,8 +10,9 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt.hooks import NanCheck, Record
-from mgpu_rt.runtime import Buffer, Image, Launch, Recording, Runtime
+from mgpu_rt.runtime import Buffer, Image, Recording, Runtime
 from tests.devices.gpu import CHIP
+from tests.python.runtime.hooked import launch_on
 from tests.support import lower
 from tests.support.child import Mgpu, in_child
 
@@ -24,7 +25,7 @@ class Known(Runtime):
 
     def buffer_at(self, address: int) -> Buffer | None:
         inside = 0x7000_0000_0000 <= address < 0x7000_0000_1000
-        return Buffer(self, 0x7000_0000_0000, 4096) if inside else None
+        return Buffer(0x7000_0000_0000, 4096) if inside else None
 
 
 @pytest.mark.parametrize("image", ["bin", "isa"])
@@ -40,7 +41,7 @@ def test_pointers_of_a_kernel_are_found(image: str) -> None:
     values = [ffi.new("int64_t *", v) for v in (0x7000_0000_0040, 0x7000_0000_0080, 0, COUNT, 1)]
     params = ffi.new("void *[]", values)
     address = int(ffi.cast("uintptr_t", params))
-    launch = Launch(runtime, 2, (1, 1, 1), (1, 1, 1), 0, 0, address)
+    launch = launch_on(runtime, 2, address)
     assert launch.values == [0x7000_0000_0040, 0x7000_0000_0080, 0, COUNT, 1]
     assert [number for number, _ in launch.buffers()] == [0]
 

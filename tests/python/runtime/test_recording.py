@@ -130,7 +130,7 @@ class Cooperates(Runtime):
     """A hook that makes each launch cooperative."""
 
     def launch_kernel(self, launch: Launch) -> None:
-        launch.cooperative = True
+        launch._c.cooperative = True
         super().launch_kernel(launch)
 
 

@@ -1,15 +1,14 @@
 # The package's modules in C, one file each for every Python from 3.10 on. By mgpu_rt/_manager.abi3.so
 # the manager in Python reaches the library in the program. Through mgpu_rt/_runtime.abi3.so a runtime
-# in Python answers the program's calls; cffi writes these two. mgpu_rt/_dlpack.abi3.so exports
-# arrays. Needs HOST_PYTHON, with cffi and its C headers.
+# in Python answers the program's calls. cffi writes both. Needs HOST_PYTHON, with cffi and its C
+# headers.
 #
 # Included by csrc/build.mk.
 
 HOST_PYTHON ?= python3
 MANAGER_MODULE := mgpu_rt/_manager.abi3.so
 RUNTIME_MODULE := mgpu_rt/_runtime.abi3.so
-DLPACK_MODULE := mgpu_rt/_dlpack.abi3.so
-PYTHON_MODULES := $(MANAGER_MODULE) $(RUNTIME_MODULE) $(DLPACK_MODULE)
+PYTHON_MODULES := $(MANAGER_MODULE) $(RUNTIME_MODULE)
 PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -fPIC -pthread -Wall -Wextra \
 	-Wno-unused-parameter -DPy_LIMITED_API=0x030A0000 $(PYTHON_INCLUDE)
 PYTHON_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
@@ -31,6 +30,3 @@ build/python/_runtime.c: mgpu_rt/runtime/_build.py mgpu_rt/_abi.py csrc/abi.def
 $(RUNTIME_MODULE): build/python/_runtime.c csrc/python/runtime.h csrc/python/launches.h \
 		csrc/python/known.h csrc/python/stack.h
 	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/python $(CFLAGS) $(LDFLAGS) -o $@ $<
-
-$(DLPACK_MODULE): csrc/arrays/dlpack.c
-	$(CC) -shared $(PYTHON_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $<

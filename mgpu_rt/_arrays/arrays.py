@@ -14,21 +14,19 @@ from mgpu_rt._launch.arrays import ELEMENTS, Array, array_of, c_strides
 from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
 from mgpu_rt._packages import need, numpy_for
-from mgpu_rt.runtime._hip import Hip
 
 if TYPE_CHECKING:
     import numpy
 
 _BY_NAME = {element.numpy: kind for kind, element in ELEMENTS.items()}
 
-_DLPACK_CUDA, _DLPACK_ROCM = 2, 10
 _MOST = 1 << 63  # bytes: sizes and strides are signed
 
 
 class DeviceArray:
     """An array in device memory, from mgpu_rt.empty, mgpu_rt.to_device, or a lowered function.
 
-    Kernels and lowered functions accept the array, and PyTorch (torch.from_dlpack) and CuPy
+    Kernels and lowered functions accept the array, and PyTorch (torch.as_tensor) and CuPy
     (cupy.asarray) use it without a copy. The memory is freed when the array and its last view are
     gone.
     """
@@ -91,11 +89,11 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Returns CuPy's array interface, which CuPy for ROCm also reads. Waits for the work on the
-        array, or makes this thread's external stream (use_stream) wait, and names that stream."""
+        """Returns CuPy's array interface, which PyTorch also reads. Waits for the array's work,
+        or makes this thread's external stream (use_stream) wait, and names that stream."""
         letter, stream = ELEMENTS[self._array.type].letter, None
         if not letter:
-            raise AttributeError(f"the array interface cannot describe {self.dtype}: use DLPack")
+            raise AttributeError(f"the array interface cannot describe {self.dtype}")
         self._share()
         chosen, uses = load().chosen_stream, self._uses(writes=True)
         if chosen is None:
@@ -111,34 +109,6 @@ class DeviceArray:
             "version": 3,
             "stream": stream,
         }
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (_DLPACK_CUDA if Hip.of_process().is_nvidia else _DLPACK_ROCM), self.device
-
-    def __dlpack__(
-        self,
-        *,
-        stream: Any = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """Returns a DLPack capsule that shares the array's memory. Makes the consumer's stream wait
-        for the work that uses the array. Raises BufferError if the consumer requests another device
-        or a copy."""
-        from mgpu_rt import _dlpack
-
-        where = self.__dlpack_device__()
-        if copy or (dl_device is not None and tuple(dl_device) != where):
-            raise BufferError(
-                f"DLPack cannot copy {self!r}, nor move it to another device: copy the array first"
-            )
-        self._share()
-        if stream != -1:  # -1: the consumer wants no wait; 1: the null stream
-            self._uses(writes=True).precede(0 if stream in (None, 1) else int(stream))
-        array, versioned = self._array, max_version is not None and max_version[0] >= 1
-        form = (ELEMENTS[array.type].dlpack, 8 * array.itemsize, array.shape, array.steps)
-        return _dlpack.capsule(self._owner, array.address, *where, *form, versioned)
 
     def to_host(self) -> numpy.ndarray:
         """Waits for the work that fills this array, and copies this array to a new NumPy array.
@@ -187,8 +157,7 @@ def _copy(to: int, source: int, size: int, uses: Uses) -> None:
 
 def _given(array: Any) -> Array:
     """Converts an array of another package. Raises TypeError."""
-    library = load()
-    found = array_of(array, library.chosen_stream or 0)
+    found = array_of(array)
     if found is None:
         raise TypeError(f"a {type(array).__name__} is not an array")
     if found.type not in ELEMENTS:

@@ -24,21 +24,17 @@ class InOut:
 
 
 class Arguments:
-    """The arguments of a call, checked against the function's types. `stream` is the external
-    stream on which the function's work runs; 0 if there is none.
+    """The arguments of a call, checked against the function's types.
 
     Raises TypeError or ValueError with a message that names the function and the argument.
     """
 
-    def __init__(
-        self, name: str, kinds: Sequence[types.Type], given: Sequence[Any], stream: int
-    ) -> None:
+    def __init__(self, name: str, kinds: Sequence[types.Type], given: Sequence[Any]) -> None:
         if len(given) != len(kinds):
             raise TypeError(
                 f"{name} takes {len(kinds)} arguments, ({', '.join(k.text for k in kinds)}), and "
                 f"got {len(given)}"
             )
-        self._stream = stream
         self.uses = Uses()
         #: Maps the `allocated` pointer that the function receives for an array to the array's owner
         #: and the array, which this object keeps.
@@ -61,7 +57,7 @@ class Arguments:
             raise TypeError("Python cannot pass this type")
         if isinstance(value, InOut):
             value = self._copy(value.array)
-        array = array_argument(value, self._stream, self.uses)
+        array = array_argument(value, self.uses)
         if array is None:
             raise TypeError(f"a {type(value).__name__} is not an array")
         self._kept.append(array)

@@ -124,8 +124,8 @@ class Function:
         """Calls the function; other Python threads run during the call.
 
         - A number is converted to the parameter's type, if it fits.
-        - An array is passed without a copy, on the host or on the device: NumPy's, PyTorch's,
-          CuPy's, any with DLPack. The array's type, shape and strides must match the function's.
+        - An array is passed without a copy, on the host or on the device: NumPy's, CuPy's,
+          PyTorch's on the device. The array's type, shape and strides must match the function's.
           `In` passes an array that the function only reads; `InOut` passes a copy of a NumPy array
           in device memory, and copies it back.
 
@@ -135,7 +135,7 @@ class Function:
         """
         runtime = load()
         stream = runtime.chosen_stream or 0
-        passed = Arguments(self.name, self.type.arguments, arguments, stream)
+        passed = Arguments(self.name, self.type.arguments, arguments)
         runtime.take_error()
         if stream:
             passed.uses.precede(stream)

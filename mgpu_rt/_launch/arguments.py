@@ -88,7 +88,7 @@ def _named(kernel: str, number: int, error: Exception) -> Exception:
 
 
 class Passed:
-    """The arguments of one launch on a stream: the bytes of each parameter, and the uses of arrays.
+    """The arguments of one launch: the bytes of each parameter, and the uses of arrays.
 
     Raises TypeError or ValueError before any work is submitted. The message names the kernel, and
     the argument if one argument is at fault.
@@ -99,9 +99,7 @@ class Passed:
         kernel: str,
         parameters: Sequence[Argument],
         arguments: Sequence[Any],
-        stream: int,
     ) -> None:
-        self._stream = stream
         self._arrays: list[Array] = []  # kept until the launch
         self.uses = Uses()
         parts: list[tuple[int, Any]] = []  # of all arguments, each with its argument's number
@@ -135,10 +133,9 @@ class Passed:
         """Returns a device array as an Array, and any other value unchanged."""
         if value is None or isinstance(value, (int, float)) or _is_scalar(value):
             return value
-        array = array_argument(value, self._stream, self.uses)
+        array = array_argument(value, self.uses)
         if array is None:
-            pointer = getattr(value, "as_c_void_p", None)  # hip-python's
-            return pointer() if callable(pointer) else value
+            return value
         if not array.on_device:
             raise TypeError(
                 f"a {type(value).__name__} is in the memory of the host, which the kernel cannot "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import sys
 from dataclasses import dataclass, replace
@@ -20,21 +19,19 @@ class Element(NamedTuple):
     numpy: str
     letter: str  # in array interfaces, which cannot name bfloat16
     size: int  # in bytes
-    dlpack: int  # DLPack's code
 
 
 #: The types of elements by their names in MLIR.
 ELEMENTS = {
-    "bool": Element("bool", "b", 1, 6),
-    **{f"si{8 * size}": Element(f"int{8 * size}", "i", size, 0) for size in (1, 2, 4, 8)},
-    **{f"ui{8 * size}": Element(f"uint{8 * size}", "u", size, 1) for size in (1, 2, 4, 8)},
-    **{f"f{8 * size}": Element(f"float{8 * size}", "f", size, 2) for size in (2, 4, 8)},
-    "bf16": Element("bfloat16", "", 2, 4),
-    "complex<f32>": Element("complex64", "c", 8, 5),
-    "complex<f64>": Element("complex128", "c", 16, 5),
+    "bool": Element("bool", "b", 1),
+    **{f"si{8 * size}": Element(f"int{8 * size}", "i", size) for size in (1, 2, 4, 8)},
+    **{f"ui{8 * size}": Element(f"uint{8 * size}", "u", size) for size in (1, 2, 4, 8)},
+    **{f"f{8 * size}": Element(f"float{8 * size}", "f", size) for size in (2, 4, 8)},
+    "bf16": Element("bfloat16", "", 2),
+    "complex<f32>": Element("complex64", "c", 8),
+    "complex<f64>": Element("complex128", "c", 16),
 }
 _BY_LETTER = {(e.letter, e.size): name for name, e in ELEMENTS.items()}
-_BY_DLPACK = {(e.dlpack, 8 * e.size): name for name, e in ELEMENTS.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +81,12 @@ class Array:
         return tuple(steps)
 
 
-def array_argument(value: Any, stream: int, uses: Uses) -> Array | None:
+def array_argument(value: Any, uses: Uses) -> Array | None:
     """Returns an argument of a launch or call as an array, which is added to `uses`; None if the
     argument is no array. Raises the exceptions of `array_of`, and ValueError for a read-only array
     that may be written."""
     is_read = isinstance(value, In)
-    array = array_of(value.array if is_read else value, stream)
+    array = array_of(value.array if is_read else value)
     if array is None:
         if is_read:
             raise TypeError(f"In takes an array, not {value.array!r}")
@@ -101,9 +98,8 @@ def array_argument(value: Any, stream: int, uses: Uses) -> Array | None:
     return array
 
 
-def array_of(value: Any, stream: int) -> Array | None:
-    """Returns the value as an array; None if the value is no array. `stream` is the stream on which
-    the array is used.
+def array_of(value: Any) -> Array | None:
+    """Returns the value as an array; None if the value is no array.
 
     Raises TypeError or ValueError for arrays that no kernel can use, ImportError without NumPy.
     """
@@ -115,8 +111,6 @@ def array_of(value: Any, stream: int) -> Array | None:
         found: Array | None = _by_interface(value, interface)
     else:
         found = _on_host(value)
-        if found is None and hasattr(value, "__dlpack_device__"):
-            found = _by_dlpack(value, stream)
     if found is not None and found.on_device:
         return replace(found, work=work.of_shared(found.address))
     return found
@@ -200,57 +194,4 @@ def _by_interface(value: Any, interface: dict[str, Any]) -> Array:
         readonly=bool(readonly),
         stream=None if stream is None else 0 if stream == _LEGACY else handle_of(stream),
         type=_element(value, dtype),
-    )
-
-
-_DLPACK_CPU, _DLPACK_CUDA = 1, 2
-_ON_DEVICE = (_DLPACK_CUDA, 3, 10, 11, 13)  # of CUDA and ROCm, their pinned and managed memory
-
-
-class _Tensor(ctypes.Structure):
-    """DLTensor of dlpack.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("ndim", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
-_pointer_of.restype = ctypes.c_void_p
-_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
-
-
-def _by_dlpack(value: Any, stream: int) -> Array:
-    device = value.__dlpack_device__()[0]
-    on_host = device == _DLPACK_CPU
-    if not on_host and device not in _ON_DEVICE:
-        raise TypeError(
-            f"a {type(value).__name__} on DLPack's device {device} cannot be an argument: move it "
-            "to the GPU, or to the host"
-        )
-    # __dlpack__ makes `stream` wait for the stream on which the array's owner works. DLPack's
-    # number for the null stream is 1 with CUDA and 0 with ROCm.
-    null = _LEGACY if device == _DLPACK_CUDA else 0
-    capsule = value.__dlpack__(stream=None if on_host else stream or null)
-    tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
-    shape, itemsize = tuple(tensor.shape[: tensor.ndim]), tensor.bits * tensor.lanes // 8
-    steps = tensor.strides[: tensor.ndim] if tensor.strides else None
-    kind = _BY_DLPACK.get((tensor.code, tensor.bits), "") if tensor.lanes == 1 else ""
-    return Array(
-        (tensor.data or 0) + tensor.byte_offset,
-        not on_host,
-        itemsize,
-        shape,
-        tuple(step * itemsize for step in steps) if steps else c_strides(shape, itemsize),
-        keep=capsule,  # the capsule's end releases the tensor, as no other owner has taken it
-        type=kind,
     )

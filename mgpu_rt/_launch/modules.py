@@ -168,7 +168,7 @@ class Kernel:
         An argument is one of:
 
         - a number, which gets the size of the kernel's parameter;
-        - an array on the device, by __cuda_array_interface__ or DLPack; `In` of an array that the
+        - an array on the device, by __cuda_array_interface__; `In` of an array that the
           kernel only reads;
         - an array as a MemRef; an address as int, or None;
         - bytes, or a value of NumPy's or ctypes', passed unchanged.
@@ -185,7 +185,7 @@ class Kernel:
             raise TypeError(f"the image does not describe the arguments of kernel '{self.name}'")
         function = self.module._function(self.name)
         with stream_for(library, stream) as (on, wait):
-            passed = Passed(self.name, self._parameters, arguments, on)
+            passed = Passed(self.name, self._parameters, arguments)
             kept = [library.ffi.from_buffer(value) for value in passed.values]
             params = library.ffi.new("void *[]", kept)
             passed.uses.precede(on)

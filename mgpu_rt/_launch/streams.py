@@ -4,36 +4,25 @@ streams."""
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import operator
 from collections.abc import Iterator
 from typing import Any
 
-from cffi import FFI
-
 from mgpu_rt._library import RuntimeLibrary, load
 
 _ATTRIBUTES = ("cuda_stream", "ptr")  # with the handle: PyTorch's, CuPy's
-_FFI = FFI()  # cffi sets FFI.CData when it makes the first FFI of a process
 
 
 def handle_of(stream: Any) -> int:
     """Returns the hipStream_t of a stream; 0 is the null stream. Raises TypeError."""
-    found = stream
     if protocol := getattr(stream, "__cuda_stream__", None):
         _version, found = protocol()
-    elif hasattr(stream, "as_c_void_p"):  # hip-python's
-        found = stream.as_c_void_p()
     else:
         found = next((getattr(stream, a) for a in _ATTRIBUTES if hasattr(stream, a)), stream)
-    if isinstance(found, ctypes.c_void_p):
-        found = found.value or 0
-    if isinstance(found, _FFI.CData):
-        found = int(_FFI.cast("uintptr_t", found))
     if isinstance(found, bool) or not hasattr(found, "__index__"):
         raise TypeError(
-            f"{stream!r} is not a stream: give one of PyTorch's, CuPy's or hip-python's, one with "
-            "__cuda_stream__, or a hipStream_t as int, ctypes.c_void_p or cffi pointer"
+            f"{stream!r} is not a stream: give one of PyTorch's or CuPy's, one with "
+            "__cuda_stream__, or a hipStream_t as int"
         )
     return operator.index(found)
 
@@ -46,10 +35,10 @@ def use_stream(stream: Any) -> Iterator[None]:
             lowered_function(...)
 
     On this thread a lowered function that creates a stream gets the caller's stream, and kernels of
-    `Module` run on the caller's stream by default. `stream` is a Stream, a PyTorch, CuPy or
-    hip-python stream, any object with `__cuda_stream__`, or a hipStream_t as int,
-    ctypes.c_void_p or cffi pointer. None stands for the library's own streams. At the end of the
-    `with` statement the previous stream is current again. Do not destroy the stream before.
+    `Module` run on the caller's stream by default. `stream` is a Stream, a PyTorch or CuPy
+    stream, any object with `__cuda_stream__`, or a hipStream_t as int. None stands for the
+    library's own streams. At the end of the `with` statement the previous stream is current again.
+    Do not destroy the stream before.
 
     Raises TypeError if `stream` is no stream.
     """

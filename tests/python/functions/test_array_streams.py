@@ -37,14 +37,10 @@ class View:
     """An array of another package that shares one of our arrays, and has no work of its own."""
 
     def __init__(self, array: mgpu_rt.DeviceArray) -> None:
+        array._share()
         self._array = array
-        self._capsule = array.__dlpack__(stream=-1)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
-
-    def __dlpack__(self, **_options: Any) -> Any:
-        return self._array.__dlpack__(stream=-1)
+        said = {"data": (address_of(array), False), "shape": array.shape, "typestr": "<f4"}
+        self.__cuda_array_interface__ = {**said, "version": 3}
 
 
 class Bench:
@@ -204,22 +200,6 @@ def a_graph(bench: Bench, array: Any) -> float:
 
 
 @reads
-def dlpack(bench: Bench, array: Any) -> float:
-    capsule = array.__dlpack__(stream=bench.other)
-    seen = bench.read(address_of(array), bench.other)
-    del capsule
-    return seen
-
-
-@reads
-def dlpack_on_the_null_stream(bench: Bench, array: Any) -> float:
-    capsule = array.__dlpack__()
-    seen = bench.read(address_of(array), 0)
-    del capsule
-    return seen
-
-
-@reads
 def interface(bench: Bench, array: Any) -> float:
     described = array.__cuda_array_interface__
     assert described["stream"] in (None, bench.other)
@@ -253,13 +233,6 @@ def written_by_a_graph(bench: Bench, array: Any) -> None:
         bench.layer(source, array)
     graph.replay(bench.other)
     bench.wait(bench.other)
-
-
-@writes
-def written_by_dlpack(bench: Bench, array: Any) -> None:
-    capsule = array.__dlpack__(stream=bench.other)
-    bench.overwrite(address_of(array), bench.other)
-    del capsule
 
 
 @writes
@@ -447,12 +420,12 @@ def test_memory_of_another_package_is_freed_after_the_devices_work(mgpu: Mgpu) -
     """As hipFree does, because the work of the other package is not known."""
     bench = Bench(mgpu)
     array = bench.array()
-    capsule, address = array.__dlpack__(stream=bench.other), address_of(array)
+    address = array.__cuda_array_interface__["data"][0]
     target = mgpu_rt.empty(COUNT)
     copy = ctypes.CDLL(os.environ["MGPU_RT_HIP"]).hipMemcpyAsync
     pointers = [ctypes.c_void_p(value) for value in (address_of(target), address, bench.other)]
     assert copy(*pointers[:2], BYTES, 3, pointers[2]) == 0  # within the device
-    del array, capsule
+    del array
     written = mgpu_rt.empty(COUNT)
     written.copy_from(numpy.full(COUNT, WRITTEN, "f4"))
     assert address_of(written) == address

@@ -59,21 +59,22 @@ weights = [torch.from_numpy(weight).cuda() for weight in WEIGHTS]
 listed = (GRAPH.input, *GRAPH.temporaries, GRAPH.output)
 buffers = [torch.zeros(buffer.shape, device="cuda") for buffer in listed]
 output = torch.zeros(GRAPH.output.shape)
+result = output.numpy()
 wanted = torch.from_numpy(reference.output(MODEL)).float()
 for stream in (None, torch.cuda.Stream()):
     output.zero_()
     buffers[-1].zero_()
     torch.cuda.synchronize()
     with mgpu_rt.use_stream(stream):
-        model.forward(*WEIGHTS, INPUT, output, *weights, *buffers)
+        model.forward(*WEIGHTS, INPUT, result, *weights, *buffers)
         torch.cuda.synchronize()
     assert torch.allclose(output, wanted, rtol=1e-4, atol=1e-5)
     assert torch.allclose(buffers[-1].cpu(), wanted, rtol=1e-4, atol=1e-5)
 
-# PyTorch accepts the package's arrays as tensors, by from_dlpack and by as_tensor.
+# PyTorch accepts the package's arrays as tensors.
 ours = mgpu_rt.to_device(numpy.arange(1000, dtype="f4"))
-tensor = torch.from_dlpack(ours)
-assert tensor.is_cuda and tensor.data_ptr() == torch.as_tensor(ours, device="cuda").data_ptr()
+tensor = torch.as_tensor(ours, device="cuda")
+assert tensor.is_cuda and tensor.data_ptr() == ours.__cuda_array_interface__["data"][0]
 tensor += 1
 torch.cuda.synchronize()
 assert (ours.to_host() == numpy.arange(1, 1001)).all()
@@ -81,7 +82,7 @@ view = tensor[500:]
 del ours, tensor
 assert view.sum().item() == sum(range(501, 1001))
 try:
-    model.forward(*WEIGHTS, INPUT, output, *weights, *[b.double() for b in buffers])
+    model.forward(*WEIGHTS, INPUT, result, *weights, *[b.double() for b in buffers])
 except TypeError as error:
     print(error)
 """

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import struct
-import weakref
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -17,11 +14,9 @@ import mgpu_rt
 from mgpu_rt import In, MemRef
 from mgpu_rt._images.model import Argument
 from mgpu_rt._launch.arguments import Passed
-from mgpu_rt._launch.arrays import _pointer_of, _Tensor
 from tests.support.child import Mgpu, in_child
 
 POINTER = Argument(0, 8, "global_buffer")
-STREAM = 0x5000
 
 
 def value(size: int) -> Argument:
@@ -29,7 +24,7 @@ def value(size: int) -> Argument:
 
 
 def passed(parameters: Sequence[Argument], *arguments: Any) -> Passed:
-    return Passed("kernel", parameters, arguments, STREAM)
+    return Passed("kernel", parameters, arguments)
 
 
 def content(parameter: Argument, argument: Any) -> bytes:
@@ -52,21 +47,6 @@ class Interface:
     def __init__(self, address: int | None, shape: tuple[int, ...], **more: Any) -> None:
         said = {"data": (address, False), "shape": shape, "typestr": "<f4", "version": 3}
         self.__cuda_array_interface__ = said | more
-
-
-class Tensor:
-    """A NumPy array that reports one of DLPack's devices as its location."""
-
-    def __init__(self, array: numpy.ndarray, device: int) -> None:
-        self.array, self.device = array, device
-        self.streams: list[Any] = []
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.device, 0
-
-    def __dlpack__(self, *, stream: Any) -> Any:
-        self.streams.append(stream)
-        return self.array.__dlpack__()
 
 
 # ---- values ----
@@ -133,8 +113,6 @@ def test_values_with_a_size_keep_their_bytes() -> None:
         (POINTER, numpy.array([None]), TypeError, "the type 'object' are no argument"),
         (POINTER, numpy.zeros(3, RECORD), TypeError, "are no argument"),
         (POINTER, memoryview(numpy.zeros(3, RECORD)), TypeError, "cannot be an argument"),
-        (POINTER, Tensor(numpy.zeros(3), 1), TypeError, "memory of the host"),
-        (POINTER, Tensor(numpy.zeros(3), 7), TypeError, "on DLPack's device 7"),
         (POINTER, In(3), TypeError, "In takes an array, not 3"),
         (POINTER, MemRef(3), TypeError, "has no shape, so no memref"),
     ],
@@ -167,7 +145,6 @@ def test_a_wrong_count_is_refused() -> None:
         ctypes.c_void_p(0x1234),
         Interface(0x1234, (3,)),
         In(Interface(0x1234, (3,))),
-        SimpleNamespace(as_c_void_p=lambda: ctypes.c_void_p(0x1234)),
     ],
 )
 def test_addresses_are_passed_as_they_are(argument: Any) -> None:
@@ -178,50 +155,6 @@ def test_none_is_the_null_pointer() -> None:
     assert number(None) == number(Interface(None, (0,))) == number(Interface(0, (0,))) == 0
 
 
-@pytest.mark.parametrize(("device", "null"), [(2, 1), (10, 0), (13, 0)])
-def test_dlpack_gets_the_stream_of_use(device: int, null: int) -> None:
-    """The library passes the launch's stream to the array's owner, through DLPack. CUDA's DLPack
-    has a number of its own for the null stream."""
-    array = numpy.zeros((3, 4), "f")
-    tensor = Tensor(array[1:], device)
-    assert number(tensor) == array.ctypes.data + 16
-    Passed("kernel", [POINTER], [tensor], 0)
-    assert tensor.streams == [STREAM, null]
-
-
-def test_dlpack_without_strides_is_dense() -> None:
-    """The tensor has an offset but no strides, so the elements are contiguous in row-major order. A
-    DLPack tensor from NumPy has strides but no offset."""
-
-    class Terse(Tensor):
-        def __dlpack__(self, *, stream: Any) -> Any:
-            capsule = super().__dlpack__(stream=stream)
-            tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor"))
-            tensor.strides, tensor.byte_offset = None, 16
-            return capsule
-
-    array = numpy.zeros((3, 4), "f")
-    begin = array.ctypes.data + 16
-    assert memref(Terse(array, 10), 2) == (begin, begin, 0, 3, 4, 4, 1)
-
-
-def test_dlpack_keeps_what_it_hands_out() -> None:
-    """The launch keeps the array alive until the launch ends, and no longer."""
-    made: list[weakref.ref[Any]] = []
-
-    class Lazy(Tensor):
-        def __dlpack__(self, *, stream: Any) -> Any:
-            array = numpy.zeros(3)
-            made.append(weakref.ref(array))
-            return array.__dlpack__()
-
-    given = passed([POINTER], Lazy(numpy.zeros(3), 10))
-    assert made[0]() is not None
-    del given
-    gc.collect()
-    assert made[0]() is None
-
-
 @in_child(policies=("builtin",))
 def test_a_launch_waits_for_the_owners_stream(mgpu: Mgpu) -> None:
     """A launch waits once for each distinct stream of the arrays; the number 1 in
@@ -229,7 +162,7 @@ def test_a_launch_waits_for_the_owners_stream(mgpu: Mgpu) -> None:
     mine, other = mgpu_rt.Stream(), mgpu_rt.Stream()
     streams = (other.handle, other.handle, 1, mine.handle, None)
     arrays = [Interface(64, (3,), stream=stream) for stream in streams]
-    given = Passed("kernel", [POINTER] * 5, arrays, mine.handle)
+    given = Passed("kernel", [POINTER] * 5, arrays)
     given.uses.precede(mine.handle)
     assert mgpu.count("hipEventRecord") == mgpu.count("hipStreamWaitEvent") == 2
 
@@ -246,9 +179,6 @@ def test_device_memrefs_have_sizes_and_strides() -> None:
     assert memref(Interface(64, (2, 3)), 2) == (64, 64, 0, 2, 3, 3, 1)
     assert memref(Interface(64, (2, 3), strides=(40, 8)), 2) == (64, 64, 0, 2, 3, 10, 2)
     assert memref(Interface(64, ()), 0) == (64, 64, 0)
-    array = numpy.zeros((4, 6), "f")[:, ::2]
-    begin = array.ctypes.data
-    assert memref(Tensor(array, 10), 2) == (begin, begin, 0, 4, 3, 6, 2)
 
 
 def test_a_field_of_records_on_the_device_has_its_stride() -> None:

@@ -52,7 +52,7 @@ def test_kernels_compute_right_results(mgpu: Mgpu) -> None:
             module["add"](grid, block, MemRef(In(left)), MemRef(In(right)), MemRef(sums), COUNT)
             assert (sums.to_host() == a + b).all()
         scaled(module)
-        stream = mgpu.StreamCreate()
+        stream = mgpu_rt.Stream()
         scaled(module, stream=stream)
         scaled(module, stream=0)
     del left, right, sums

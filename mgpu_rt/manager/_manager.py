@@ -14,7 +14,6 @@ import sys
 from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
-    from mgpu_rt.manager import Policy
     from mgpu_rt.manager._table import Table
 
 NICER = 10
@@ -76,7 +75,7 @@ def serve(table: Table, name: str, paths: list[str]) -> None:
     turns = table.turns()
     next(turns)
     table.answer(())  # the library need not wait for the policy
-    policy: Policy | None = None
+    policy = None
     try:
         if name:
             policy = _loading.load_class(name, paths)()

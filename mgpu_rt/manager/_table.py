@@ -9,16 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from mgpu_rt import __version__
 from mgpu_rt._manager import ffi, lib
-from mgpu_rt.manager._protocol import (
-    CachedObject,
-    Caches,
-    Decision,
-    Evict,
-    Kind,
-    Limit,
-    Limits,
-    Pin,
-)
+from mgpu_rt.manager import CachedObject, Caches, Decision, Evict, Kind, Limits, Pin
 
 START = 10_000  # ms: the longest time until the library has set the table up
 LOOK = 10_000  # ms after which a waiting thread looks at the turn again, even without a wake-up
@@ -81,14 +72,12 @@ class Table:
     def _write(out: object, decision: Decision) -> None:
         match decision:
             case Evict(kind, handle):
-                values = (lib.ACTION_EVICT, Kind(kind), 0, handle, 0)
+                values = (lib.ACTION_EVICT, Kind(kind), handle, 0)
             case Pin(handle, pinned):
-                values = (lib.ACTION_PIN, 0, 0, handle, int(pinned))
-            case Limit(kind, value, device):
-                values = (lib.ACTION_LIMIT, Kind(kind), device, 0, value)
+                values = (lib.ACTION_PIN, 0, handle, int(pinned))
             case _:
-                raise TypeError(f"{decision!r} is not a decision: use Evict, Pin or Limit")
-        out.action, out.kind, out.device, out.handle, out.value = values  # type: ignore[attr-defined]
+                raise TypeError(f"{decision!r} is not a decision: use Evict or Pin")
+        out.action, out.kind, out.handle, out.value = values  # type: ignore[attr-defined]
 
     def say(self, text: str) -> None:
         """Prints a line on the program's stderr, at the end of the turn."""

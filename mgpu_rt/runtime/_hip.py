@@ -14,13 +14,13 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._errors import HipError
-from mgpu_rt._runtime import ffi, lib
+from mgpu_rt._runtime import lib
 from mgpu_rt.runtime import _library
 
 if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Launch
 
-SUCCESS, OUT_OF_MEMORY, NOT_READY = 0, 2, 600
+SUCCESS, OUT_OF_MEMORY, NOT_READY, NOT_SUPPORTED = 0, 2, 600, 801
 #: HIP's errors for an invalid handle or address.
 DESTROYED, NOT_FOUND, INVALID_VALUE = 709, 500, 1
 COPY_DEFAULT = 4  # hipMemcpyDefault
@@ -87,23 +87,15 @@ class Hip:
     def __init__(self, path: str) -> None:
         self.path = path
         self._library = ctypes.CDLL(path)
-        self._stream_query = self._query("hipStreamQuery", "int (*)(uintptr_t)")
-        self._stream_flags = self._query("hipStreamGetFlags", "int (*)(uintptr_t, int *)")
-        self._stream_status = self._query("hipStreamIsCapturing", "int (*)(uintptr_t, int *)")
-        self._capture_query = int(ffi.cast("uintptr_t", self._stream_status))
-        version = ctypes.c_int()
-        self._library.hipRuntimeGetVersion(ctypes.byref(version))
+        capturing = getattr(self._library, "hipStreamIsCapturing", None)
+        #: The address by which C asks before each launch; 0 if HIP lacks the function.
+        self._capture_query = ctypes.cast(capturing, ctypes.c_void_p).value if capturing else 0
+        version, count = ctypes.c_int(), ctypes.c_int(2)
+        self._ask("hipRuntimeGetVersion", ctypes.byref(version))
+        self._ask("hipGetDeviceCount", ctypes.byref(count))
         # In HIP 7, hipStreamGetFlags reads the object at the handle, but hipStreamGetDevice looks
         # up the stream.
-        self._must_find = version.value >= HIP_7
-        self._find_stream = self._query("hipStreamGetDevice", "int (*)(uintptr_t, int *)")
-        self._get_device = self._query("hipGetDevice", "int (*)(int *)")
-        self._get_attribute = self._query(
-            "hipPointerGetAttribute", "int (*)(uint64_t *, int, uintptr_t)"
-        )
-        count = ctypes.c_int(2)
-        self._asks("hipGetDeviceCount", ctypes.byref(count))
-        self._several = count.value > 1
+        self._must_find, self._several = version.value >= HIP_7, count.value > 1
 
     @functools.cached_property
     def module(self) -> Any:
@@ -163,34 +155,35 @@ class Hip:
     def stream_idle(self, stream: int) -> bool:
         """Returns True if all work on the stream is done; returns False if the stream was
         destroyed."""
-        return self._is_good(self._query_stream(stream))
+        return self._query_stream(stream) == SUCCESS
 
     def stream_busy(self, stream: int) -> bool:
         """Returns True if work on the stream is pending; returns False if the stream was
         destroyed."""
-        error = self._query_stream(stream)
-        return not self._is_good(error) and error == NOT_READY
+        return self._query_stream(stream) == NOT_READY
 
     def _query_stream(self, stream: int) -> int:
-        return self._look_up(stream) or self._stream_query(stream)
+        return self._look_up(stream) or self._ask("hipStreamQuery", stream)
 
     def _look_up(self, stream: int) -> int:
         """Returns HIP's error for a stream that HIP does not have, if HIP's other questions would
         read the object at the handle; otherwise 0."""
-        return self._find_stream(stream, ffi.new("int *")) if self._must_find else 0
+        device = ctypes.c_int()
+        asked = "hipStreamGetDevice", stream, ctypes.byref(device)
+        return self._ask(*asked) if self._must_find else SUCCESS
 
     def stream_flags(self, stream: int) -> int | None:
         """Returns the flags with which a stream was created. Returns None if the program has
         destroyed the stream or reset the device."""
-        flags = ffi.new("int *")
-        error = self._look_up(stream) or self._stream_flags(stream, flags)
-        return flags[0] if self._is_good(error) else None
+        flags = ctypes.c_int()
+        asked = "hipStreamGetFlags", stream, ctypes.byref(flags)
+        return None if self._look_up(stream) or self._ask(*asked) else flags.value
 
     def stream_device(self, stream: int) -> int | None:
         """Returns a stream's device; None if HIP does not tell. HIP 5.2.3 does not."""
         device = ctypes.c_int()
-        arguments = ctypes.c_void_p(stream), ctypes.byref(device)
-        return device.value if self._asks("hipStreamGetDevice", *arguments) else None
+        asked = "hipStreamGetDevice", stream, ctypes.byref(device)
+        return None if self._ask(*asked) else device.value
 
     def captures(self, launch: Launch) -> bool:
         """Returns True if the stream of a launch is being captured. Work that is submitted to the
@@ -200,47 +193,45 @@ class Hip:
         status: int = launch._capture
         if status == lib.NOT_ASKED:
             return self.is_captured(launch.stream)
-        return status > 0 or (status < 0 and self._is_good(-status))
+        if status < 0:
+            self._clear(-status)
+        return status > 0
 
     def is_captured(self, stream: int) -> bool:
         """Returns True while a program captures the stream. HIP does not capture the null
         stream."""
-        if not stream or not self._stream_status:
-            return False
-        status = ffi.new("int *")
-        error = self._stream_status(stream, status)
-        return self._is_good(error) and status[0] > 0
+        status = ctypes.c_int()
+        asked = "hipStreamIsCapturing", stream, ctypes.byref(status)
+        return bool(stream) and not self._ask(*asked) and status.value > 0
 
     def device(self) -> int:
-        device = ffi.new("int *")
-        return 0 if not self._several or self._get_device(device) else device[0]
+        device = ctypes.c_int()
+        if self._several:
+            self._ask("hipGetDevice", ctypes.byref(device))
+        return device.value
 
     def buffer_id(self, address: int) -> int | None:
         """Returns the number that HIP gives only to the allocation that contains this address.
         Returns None if HIP knows no allocation that contains the address."""
-        number = ffi.new("uint64_t *")
-        error = self._get_attribute(number, BUFFER_ID, address)
-        return (number[0] or None) if self._is_good(error) else None
+        number = ctypes.c_uint64()
+        error = self._ask("hipPointerGetAttribute", ctypes.byref(number), BUFFER_ID, address)
+        return None if error else number.value or None
 
     def address_range(self, address: int) -> tuple[int, int] | None:
         """Returns the beginning and the size of the device memory that contains an address; None if
         no device memory contains it."""
         begin, size = ctypes.c_void_p(), ctypes.c_size_t()
-        arguments = ctypes.byref(begin), ctypes.byref(size), ctypes.c_void_p(address)
-        good = self._asks("hipMemGetAddressRange", *arguments) and begin.value and size.value
+        to = ctypes.byref(begin), ctypes.byref(size)
+        good = not self._ask("hipMemGetAddressRange", *to, address) and begin.value and size.value
         return (begin.value or 0, size.value) if good else None
 
     def device_of(self, address: int) -> int | None:
         """Returns the device that owns the memory at an address; None for host memory."""
         found = _Attributes()
-        if not self._asks("hipPointerGetAttributes", ctypes.byref(found), ctypes.c_void_p(address)):
+        if self._ask("hipPointerGetAttributes", ctypes.byref(found), address):
             return None
         is_devices = found.is_managed or (found.device_pointer and not found.host_pointer)
         return found.device if is_devices else None
-
-    @property
-    def is_nvidia(self) -> bool:
-        return hasattr(self._library, "mgpu_cuhip_memory_type")
 
     def copy(self, to: int, source: int, size: int, stream: int) -> None:
         """Copies `size` bytes after the earlier work of the stream, and waits until the copy is
@@ -249,7 +240,7 @@ class Hip:
             self.MemcpyAsync(to, source, size, COPY_DEFAULT, stream)
             self.StreamSynchronize(stream)
         except HipError as error:
-            self._is_good(error.code)
+            self._clear(error.code)
             raise CopyFailed(str(error)) from None
 
     def last_error(self) -> str:
@@ -262,22 +253,20 @@ class Hip:
         """Allocates memory that is freed when the device is reset; returns 0 on failure. Uses a
         function of HIP that programs seldom call."""
         address = ctypes.c_void_p()
-        arguments = ctypes.byref(address), ctypes.c_size_t(64), 0
-        return (address.value or 0) if self._asks("hipExtMallocWithFlags", *arguments) else 0
+        error = self._ask("hipExtMallocWithFlags", ctypes.byref(address), 64, 0)
+        return 0 if error else address.value or 0
 
-    def _asks(self, function: str, *arguments: Any) -> bool:
-        """Makes a call, and returns True if the call succeeded. The error of a failed call does not
-        become the program's last error."""
+    def _ask(self, function: str, *arguments: Any) -> int:
+        """Calls a function of HIP with ints and references, and returns its error. The error does
+        not become the program's last error."""
         asked = getattr(self._library, function, None)
-        return asked is not None and self._is_good(asked(*arguments))
+        if asked is None:
+            return NOT_SUPPORTED
+        error = asked(*(ctypes.c_int64(a) if isinstance(a, int) else a for a in arguments))
+        self._clear(error)
+        return error
 
-    def _is_good(self, error: int) -> bool:
+    def _clear(self, error: int) -> None:
+        """Clears the thread's last error if it is this error."""
         if error != SUCCESS and self._library.hipPeekAtLastError() == error:
             self._library.hipGetLastError()
-        return error == SUCCESS
-
-    def _query(self, function: str, kind: str) -> Any:
-        """Returns a function, which cffi calls sooner than ctypes; NULL if HIP lacks the
-        function."""
-        found = getattr(self._library, function, None)
-        return ffi.cast(kind, ctypes.cast(found, ctypes.c_void_p).value or 0 if found else 0)

@@ -96,23 +96,12 @@ static bool write_table(struct table *table) {
     return true;
 }
 
-static void set_limit(int kind, int device, uint64_t value) {
-    if (kind == KIND_MODULE)
-        cache_limits.module_bytes = value;
-    else if (kind == KIND_STREAM)
-        cache_limits.streams = value;
-    else if (kind == KIND_BLOCK && device >= 0 && device < MOST_DEVICES && value > 0)
-        cache_limits.memory_bytes[device] = value;
-}
-
 /* The exit waits for one decision at most. */
 static bool carry_out(struct table_decision decision) {
     void *const handle = (void *)(uintptr_t)decision.handle;
     if (!enter())
         return false;
-    if (decision.action == ACTION_LIMIT)
-        set_limit(decision.kind, decision.device, decision.value);
-    else if (decision.action == ACTION_PIN)
+    if (decision.action == ACTION_PIN)
         module_pin(handle, decision.value != 0);
     else if (decision.action == ACTION_EVICT && decision.kind >= 0 && decision.kind < TABLE_KINDS)
         (void)cache_of[decision.kind]->evict(handle);

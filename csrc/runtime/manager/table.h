@@ -27,7 +27,7 @@ enum {
     TABLE_DEVICES = 64
 };
 enum table_kind { KIND_MODULE, KIND_STREAM, KIND_BLOCK };
-enum table_action { ACTION_EVICT, ACTION_PIN, ACTION_LIMIT };
+enum table_action { ACTION_EVICT, ACTION_PIN };
 
 struct table_object { /* struct cached of shared/caches.h */
     uint64_t handle, bytes, uses;
@@ -35,7 +35,7 @@ struct table_object { /* struct cached of shared/caches.h */
 };
 
 struct table_decision {
-    int32_t action, kind, device;
+    int32_t action, kind;
     uint64_t handle, value;
 };
 

@@ -159,17 +159,6 @@ def test_an_eviction_spoils_no_capture(tmp_path: Path) -> None:
         assert "failed" not in program.said()
 
 
-def test_a_policy_may_set_limits(tmp_path: Path) -> None:
-    with Program(tmp_path, "Limits") as program:
-        program.do("launch(); wait_until_served()")
-        limits = {"module_bytes": 1 << 20, "streams": 1, "memory": {"0": 1 << 20}}
-        program.wait_for(lambda: limits in program.notes())
-        program.do("streams = [lib.mgpuStreamCreate() for _ in range(6)]")
-        program.do("[lib.mgpuStreamDestroy(stream) for stream in streams]")
-        program.do("assert stats()['streams']['evictions'] >= 4")
-        assert program.end() == 0
-
-
 def test_the_program_does_not_wait_for_a_stopped_manager(tmp_path: Path) -> None:
     """While the manager stands still, the library serves the program and evicts."""
     with Program(tmp_path, "PinAll", MGPU_RT_MODULE_LIMIT="10K", HIPSTUB_MODE="fast") as program:

@@ -6,16 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from mgpu_rt.manager import (
-    CachedObject,
-    Caches,
-    Decision,
-    DefaultPolicy,
-    Evict,
-    Limits,
-    Pin,
-    Policy,
-)
+from mgpu_rt.manager import CachedObject, Caches, Decision, DefaultPolicy, Evict, Limits, Pin
 from tests.python.launches import EXAMPLES
 from tests.support import child
 from tests.support.child import POLICIES, Mgpu
@@ -135,11 +126,6 @@ def test_a_handle_that_comes_again_starts_anew() -> None:
     world.turn()
     world.load(1)
     assert pins(world.turn()) == {}
-
-
-def test_shipped_policy_keeps_to_the_protocol() -> None:
-    policy: Policy = DefaultPolicy()
-    assert isinstance(policy, Policy)
 
 
 # ---- the cache in the library -----------------------------------------------------------------

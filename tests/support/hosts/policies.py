@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from mgpu_rt.manager import Caches, Decision, Evict, Kind, Limit, Pin
+from mgpu_rt.manager import Caches, Decision, Evict, Kind, Pin
 
 
 def note(**what: object) -> None:
@@ -49,18 +49,6 @@ class EvictAll(PinAll):
         for kind, things in zip(Kind, caches[:3], strict=True):
             for thing in things:
                 yield Evict(kind, thing.handle)
-
-
-class Limits(PinAll):
-    """Limits the cache to one stream and a little memory."""
-
-    def decide(self, caches: Caches) -> Iterable[Decision]:
-        yield Limit(Kind.STREAM, 1)
-        yield Limit(Kind.MODULE, 1 << 20)
-        yield Limit(Kind.BLOCK, 1 << 20, 0)
-        yield Limit(Kind.BLOCK, 1 << 20, 99)
-        limits = caches.limits
-        note(module_bytes=limits.module_bytes, streams=limits.streams, memory=limits.memory)
 
 
 class Chatty(PinAll):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,33 +19,29 @@ _REFUSED = "hipErrorNotSupported"
 class Graph:
     """A graph that mgpu_rt.graph has built.
 
-    The graph owns its memory and its modules until close() is called, the Graph object is deleted,
-    or the process exits. Any thread may replay or close the graph.
+    The graph owns its memory and its modules until the last reference to this object is gone. Any
+    thread may replay the graph.
     """
 
     def __init__(self, library: RuntimeLibrary, uses: Uses) -> None:
         self._library = library
         self._uses = uses  # the device memory of this package that each launch of the graph uses
         self._handle: Any = None
-        self._end: weakref.finalize | None = None
         self._process = os.getpid()
-        self._lock = threading.RLock()  # held while HIP gets the graph
+        self._lock = threading.Lock()  # held while HIP gets the graph
 
     def _built(self, handle: Any) -> None:
         self._handle = handle
         destroy = self._library.mgpu_rt_graph_destroy
-        self._end = self._library.finalize(self, destroy, handle, survives_reset=True)
+        self._library.finalize(self, destroy, handle, survives_reset=True)
 
-    @contextmanager
-    def _use(self) -> Iterator[Any]:
-        """Yields the handle, and holds the lock. Raises ValueError if there is no graph, and in a
-        forked child, because a thread of the parent may hold the lock."""
+    def _checked(self) -> Any:
+        """Returns the handle. Raises ValueError if there is no graph, and in a forked child."""
         if os.getpid() != self._process:
             raise ValueError("the graph belongs to the parent process")
-        with self._lock:
-            if self._end is None or not self._end.alive:
-                raise ValueError("it is closed" if self._end else "the graph is not built yet")
-            yield self._handle
+        if self._handle is None:
+            raise ValueError("the graph is not built yet")
+        return self._handle
 
     def replay(self, stream: Any = None) -> None:
         """Submits the graph to `stream`, or to the external stream (use_stream), and does not wait.
@@ -55,29 +50,20 @@ class Graph:
         While the graph runs, its copies read and write host memory. Raises HipError if HIP
         refuses the launch, or if the stream belongs to another device. Also raises HipError if
         memory that the graph copies or fills was registered, unregistered, freed or reallocated:
-        then build the graph again. Raises ValueError if the graph is closed.
+        then build the graph again. Raises ValueError if the graph is not built.
         """
-        library = self._library
+        library, graph = self._library, self._checked()
         uses = self._uses.copy()  # several threads may replay the graph
         with stream_for(library, stream) as (on, wait):
-            with self._use() as graph:
+            with self._lock:
                 uses.precede(on)
                 library.mgpu_rt_graph_launch(graph, on)
             uses.finish(on, wait)
         library.check("the graph was not replayed")
 
-    def close(self) -> None:
-        """Destroys the graph once its work is done; afterwards the graph's memory may be reused."""
-        if os.getpid() != self._process:
-            return  # this process does not have it
-        with self._lock:
-            if self._end is not None:
-                self._end()
-
     def __len__(self) -> int:
         """Returns the number of the graph's nodes."""
-        with self._use() as graph:
-            return self._library.mgpu_rt_graph_nodes(graph)
+        return self._library.mgpu_rt_graph_nodes(self._checked())
 
     def __repr__(self) -> str:
         try:

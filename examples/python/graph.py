@@ -37,6 +37,6 @@ with mgpu_rt.use_stream(stream):
         assert (result == 3 * array).all()
 
     print(f"{REPLAYS * COUNT} right results of {len(graph)} nodes")
-    graph.close()
+    del graph  # releases the graph and its memory
     runtime.mgpuMemFree(device, stream)
 runtime.mgpuStreamDestroy(stream)

@@ -21,8 +21,8 @@ Sizes = int | Sequence[int]
 class Module:
     """Device code, loaded through the library's caches, and its kernels by name.
 
-        with mgpu_rt.Module("program.o") as module:
-            module["vecadd"](grid, block, *arguments)
+        module = mgpu_rt.Module("program.o")
+        module["vecadd"](grid, block, *arguments)
 
     `image` is a code object, an offload bundle, a fatbin, a cubin or PTX, as bytes or another
     buffer. `image` may also be the path of an image, or of an object file, library or program that
@@ -30,10 +30,9 @@ class Module:
     wanted image. If several images have a kernel of that name, give the full name that `mgpu-rt
     inspect` shows: "main_kernel_0::main_kernel".
 
-    The caller may reuse the buffer of `image` once the module exists. close() unloads the module.
-    The module is also unloaded at the end of `with`, at exit, and when no reference to the module
-    or its kernels is left. The work of the module's kernels must be complete before the module is
-    unloaded.
+    The caller may reuse the buffer of `image` once the module exists. The module is unloaded at
+    exit, and when no reference to the module or its kernels is left. The work of the module's
+    kernels must be complete before the module is unloaded.
 
     Raises ValueError, TypeError or OSError if there is no image, and HipError if HIP refuses the
     image.
@@ -50,7 +49,7 @@ class Module:
         given = self._library.address_of(content), len(content)
         failure, load_module = f"{self.name} was not loaded", self._library.mgpuModuleLoad
         self._handle = self._library.checked(failure, load_module, *given)
-        self._end = weakref.finalize(
+        weakref.finalize(
             *(self, self._library.give_back, self._library.life()),
             *(_unload, self._library, self._handle, content),
         )
@@ -65,28 +64,10 @@ class Module:
     def __iter__(self) -> Iterator[str]:
         return iter(self.kernels)
 
-    def __enter__(self) -> Module:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"<mgpu_rt.Module {self.name}: {', '.join(self.kernels) or 'kernels unknown'}>"
 
-    @property
-    def closed(self) -> bool:
-        """Returns True after close()."""
-        return not self._end.alive
-
-    def close(self) -> None:
-        """Unloads the module; the library's cache may keep a loaded module for reuse. The work of
-        the module's kernels must be complete."""
-        self._end()
-
     def _function(self, name: str) -> Any:
-        if self.closed:
-            raise ValueError(f"{self.name} is closed")
         if function := self._functions.get(name):
             return function
         if self.kernels and name not in self.kernels:

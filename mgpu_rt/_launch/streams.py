@@ -69,7 +69,8 @@ def stream_for(library: RuntimeLibrary, given: Any = None) -> Iterator[tuple[int
 
 
 class Stream:
-    """A stream of the library, which exists until close(), or until this object is deleted.
+    """A stream of the library. The library reuses the stream once the last reference to this
+    object is gone and the stream's work is done.
 
         stream = mgpu_rt.Stream()
         with mgpu_rt.use_stream(stream):
@@ -82,15 +83,9 @@ class Stream:
 
     def __init__(self) -> None:
         self._library = library = load()
-        self._handle = library.checked("HIP created no stream", library.mgpuStreamCreate)
-        self._end = library.finalize(self, library.mgpuStreamDestroy, self._handle)
-
-    @property
-    def handle(self) -> int:
-        """HIP's handle. Raises ValueError after close()."""
-        if self.closed:
-            raise ValueError("the stream is closed")
-        return self._handle
+        #: HIP's handle.
+        self.handle: int = library.checked("HIP created no stream", library.mgpuStreamCreate)
+        library.finalize(self, library.mgpuStreamDestroy, self.handle)
 
     def __int__(self) -> int:
         return self.handle
@@ -100,17 +95,8 @@ class Stream:
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self.handle
 
-    @property
-    def closed(self) -> bool:
-        """Returns True after close()."""
-        return not self._end.alive
-
-    def close(self) -> None:
-        """Releases the stream; the library reuses the stream once its work is done."""
-        self._end()
-
     def __repr__(self) -> str:
-        return f"<mgpu_rt.Stream {'closed' if self.closed else hex(self._handle)}>"
+        return f"<mgpu_rt.Stream {self.handle:#x}>"
 
     def synchronize(self) -> None:
         """Waits for all work on the stream. Raises HipError if some of that work failed."""

@@ -57,13 +57,13 @@ def test_its_device_arrays_are_arguments(mgpu: Mgpu) -> None:
     host = numpy.arange(COUNT, dtype="f4")
     on, block = good(hip.hipStreamCreate()), good(hip.hipMalloc(host.nbytes))
     good(hip.hipMemcpy(block, host, host.nbytes, hip.hipMemcpyKind.hipMemcpyHostToDevice))
-    with mgpu_rt.Module(lower.lower(KERNELS, llvm=22)) as kernels:
-        scale, stream = kernels["scale"], int(on)
-        array = block.configure(typestr="float32", shape=(COUNT,))
-        scale(4, 256, mgpu_rt.MemRef(array), 2.0, COUNT, stream=stream)
-        pointer = int(block)  # an address without an array
-        scale(4, 256, pointer, pointer, 0, COUNT, 1, 2.0, COUNT, stream=stream)
-        good(hip.hipStreamSynchronize(on))
+    kernels = mgpu_rt.Module(lower.lower(KERNELS, llvm=22))
+    scale, stream = kernels["scale"], int(on)
+    array = block.configure(typestr="float32", shape=(COUNT,))
+    scale(4, 256, mgpu_rt.MemRef(array), 2.0, COUNT, stream=stream)
+    pointer = int(block)  # an address without an array
+    scale(4, 256, pointer, pointer, 0, COUNT, 1, 2.0, COUNT, stream=stream)
+    good(hip.hipStreamSynchronize(on))
     result = numpy.empty_like(host)
     good(hip.hipMemcpy(result, block, host.nbytes, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
     assert (result == 4 * host).all()

@@ -23,7 +23,7 @@ def structure(kinds: Iterable[types.Type]) -> type[Any]:
 
     def field(kind: Any) -> type:
         is_array = isinstance(kind, types.MemRefType)
-        return descriptors.descriptor(kind.rank) if is_array else values.field_type(kind)
+        return descriptors.descriptor(kind.rank) if is_array else values.register_type(kind)
 
     class Results(ctypes.Structure):
         _fields_ = tuple((f"r{number}", field(kind)) for number, kind in enumerate(kinds))

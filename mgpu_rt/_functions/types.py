@@ -14,18 +14,19 @@ SIZES = {
     **dict.fromkeys(("i64", "si64", "ui64", "f64", "index"), 8),
     **{"complex<f32>": 8, "complex<f64>": 16},
 }
-FLOATS = ("f16", "bf16", "f32", "f64")
+#: Types of elements that no argument and no result has: C has no type for them.
+_NO_SCALARS = ("f16", "bf16", "complex<f32>", "complex<f64>")
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A number: an integer, an index or a float."""
+    """A number: an integer, an index, or a float of 32 or 64 bits."""
 
     text: str
 
     @property
     def is_float(self) -> bool:
-        return self.text in FLOATS
+        return self.text in ("f32", "f64")
 
     @property
     def size(self) -> int:
@@ -50,7 +51,7 @@ class MemRefType:
 
 @dataclass(frozen=True)
 class Other:
-    """A type that Python cannot pass, such as a vector or an unranked memref."""
+    """A type that Python cannot pass, such as a vector, a half or an unranked memref."""
 
     text: str
 
@@ -89,7 +90,7 @@ def _all(text: str) -> tuple[Type, ...]:
 
 def one(text: str) -> Type:
     text = text.strip()
-    if text in SIZES and not text.startswith("complex"):
+    if text in SIZES and text not in _NO_SCALARS:
         return Scalar(text)
     if text.startswith("memref<") and text.endswith(">"):
         return _memref(text) or Other(text)

@@ -42,25 +42,24 @@ func.func @double(%a: memref<?xf32>) -> memref<?xf32> {
 
 // A number, a memref of its own, a constant, its argument, the first memref again, numbers.
 func.func @many(%a: memref<?xf32>, %k: i8)
-    -> (i1, memref<?xf32>, f16, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, bf16, f64, index)
+    -> (i1, memref<?xf32>, f32, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, f64, index)
     attributes {llvm.emit_c_interface} {
   %truth = arith.constant true
-  %half = arith.constant 1.5 : f16
-  %brain = arith.constant -2.5 : bf16
+  %half = arith.constant 1.5 : f32
   %tenth = arith.constant 0.1 : f64
   %index = arith.constant -7 : index
   %table = memref.get_global @table : memref<3xi32>
   %own = func.call @double(%a) : (memref<?xf32>) -> memref<?xf32>
-  return %truth, %own, %half, %table, %a, %own, %k, %brain, %tenth, %index
-    : i1, memref<?xf32>, f16, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, bf16, f64, index
+  return %truth, %own, %half, %table, %a, %own, %k, %tenth, %index
+    : i1, memref<?xf32>, f32, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, f64, index
 }
 
 func.func @many_expanded(%a: memref<?xf32>, %k: i8)
-    -> (i1, memref<?xf32>, f16, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, bf16, f64, index) {
-  %r:10 = func.call @many(%a, %k) : (memref<?xf32>, i8)
-    -> (i1, memref<?xf32>, f16, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, bf16, f64, index)
-  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5, %r#6, %r#7, %r#8, %r#9
-    : i1, memref<?xf32>, f16, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, bf16, f64, index
+    -> (i1, memref<?xf32>, f32, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, f64, index) {
+  %r:9 = func.call @many(%a, %k) : (memref<?xf32>, i8)
+    -> (i1, memref<?xf32>, f32, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, f64, index)
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %r#5, %r#6, %r#7, %r#8
+    : i1, memref<?xf32>, f32, memref<3xi32>, memref<?xf32>, memref<?xf32>, i8, f64, index
 }
 
 func.func @half(%a: f16) -> f16 {
@@ -68,9 +67,9 @@ func.func @half(%a: f16) -> f16 {
   return %sum : f16
 }
 
-func.func @brain(%a: bf16) -> bf16 {
-  %sum = arith.addf %a, %a : bf16
-  return %sum : bf16
+func.func @twice(%a: f32) -> f32 {
+  %sum = arith.addf %a, %a : f32
+  return %sum : f32
 }
 
 func.func @flip(%a: i1) -> i1 {

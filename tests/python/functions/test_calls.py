@@ -60,9 +60,8 @@ def test_numbers_of_each_type_are_passed(host: mgpu_rt.Library) -> None:
         assert function(-1, -2, -3, -4, -5, 1.5, 2.25) == wanted
         given = (numpy.int8(-1), ctypes.c_int16(-2), numpy.int64(-3), -4, numpy.array(-5))
         assert function(*given, numpy.float64(1.5), ctypes.c_double(2.25)) == wanted
-    assert host.half(1.25) == 2.5 and host.brain(3) == 6.0
-    assert math.isnan(host.half(math.nan)) and math.isnan(host.brain(math.nan))
-    assert host.half(-math.inf) == host.brain(-math.inf) == -math.inf
+    assert host.twice(1.25) == 2.5 and math.isnan(host.twice(math.nan))
+    assert host.twice(-math.inf) == -math.inf
     assert [host.flip(x) for x in (True, 0, numpy.bool_(True))] == [False, True, False]
 
 
@@ -92,8 +91,8 @@ def test_integers_of_either_sign_and_others_are_taken(host: mgpu_rt.Library) -> 
 
 def test_results_are_numbers_and_arrays(host: mgpu_rt.Library) -> None:
     for function in (host.many, host.many_expanded):
-        truth, own, half, table, same, again, k, brain, tenth, index = function(ROW, -3)
-        assert (truth, half, k, brain, tenth, index) == (True, 1.5, -3, -2.5, 0.1, -7)
+        truth, own, half, table, same, again, k, tenth, index = function(ROW, -3)
+        assert (truth, half, k, tenth, index) == (True, 1.5, -3, 0.1, -7)
         assert truth is True and (own == 2 * ROW).all() and (again == own).all()
         assert table.tolist() == [1, 2, 3] and table.dtype == "i4"
         assert same.ctypes.data == ROW.ctypes.data
@@ -188,9 +187,9 @@ def test_results_outlive_the_library() -> None:
         ("weigh", ("1", 0, 0, 0, 0, 0, 0), TypeError, "a str is not a number"),
         ("weigh", (0, 0, 0, 0, 0, 1e60, 0), ValueError, "does not fit in the parameter's 4"),
         ("weigh", (0, 0, 0, 0, 0, 0, 10**400), ValueError, "does not fit in the parameter's 8"),
-        ("half", (70000,), ValueError, "does not fit in the parameter's 2"),
-        ("half", (ROW,), TypeError, "a ndarray is not a number"),
-        ("half", (1j,), TypeError, "a real number, not 'complex'"),
+        ("twice", (1e39,), ValueError, "does not fit in the parameter's 4"),
+        ("twice", (ROW,), TypeError, "a ndarray is not a number"),
+        ("twice", (1j,), TypeError, "a real number, not 'complex'"),
         ("takes_vector", (ROW,), TypeError, "Python cannot pass this type"),
     ],
 )
@@ -209,6 +208,7 @@ def test_arguments_that_do_not_fit_are_refused(
     ("name", "words"),
     [
         ("vectors", "vectors returns vector<4xf32>, which Python cannot receive"),
+        ("half", "half returns f16, which Python cannot receive"),
         ("pair", "returns i32, i32 in registers, .* llvm.emit_c_interface"),
     ],
 )
@@ -300,23 +300,12 @@ def test_a_process_ends_with_everything_alive() -> None:
 
 def back(number: float, kind: Scalar) -> Any:
     """Returns a number as a function that returns its argument would."""
-    passed = values.encode(number, kind)
-    return values.decode(passed if kind.size == 2 else passed.value, kind)
+    return values.decode(values.encode(number, kind).value, kind)
 
 
-@pytest.mark.parametrize("text", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("text", ["f32", "f64"])
 def test_floats_come_back_as_they_went(text: str) -> None:
     kind = Scalar(text)
     for number in (0.0, -0.0, 1.0, -2.5, 0.15625, math.inf, -math.inf):
         read = back(number, kind)
         assert read == number and math.copysign(1, read) == math.copysign(1, number)
-
-
-def test_bfloat16_is_rounded_to_the_nearest_even() -> None:
-    kind = Scalar("bf16")
-    just_more = 1.00390625 + 2**-40  # a float of 32 bits cannot tell the difference
-    pairs = ((1.00390625, 1.0), (1.01171875, 1.015625), (just_more, 1.0078125), (2**-133, 2**-133))
-    for given, wanted in pairs:
-        assert back(given, kind) == wanted
-    with pytest.raises(ValueError, match="does not fit"):
-        values.encode(3.4e38, kind)

@@ -14,17 +14,17 @@ PYTHON_CFLAGS = -std=c11 -D_GNU_SOURCE -O2 $(PORTABLE) -fPIC -pthread -Wall -Wex
 PYTHON_INCLUDE = $(shell '$(HOST_PYTHON)' -c 'import sysconfig as s; \
 	print("-I" + s.get_path("include"), "-I" + s.get_path("platinclude"))')
 
-build/python/_manager.c: mgpu_rt/manager/_build.py csrc/runtime/manager/table.h
+build/python/_manager.c: csrc/packaging/manager_module.py csrc/runtime/manager/table.h
 	@mkdir -p $(@D)
-	'$(HOST_PYTHON)' mgpu_rt/manager/_build.py $@ >/dev/null
+	'$(HOST_PYTHON)' csrc/packaging/manager_module.py $@ >/dev/null
 	@touch $@ # which is left alone if it would be the same
 
 $(MANAGER_MODULE): build/python/_manager.c csrc/runtime/manager/table.h
 	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/runtime $(CFLAGS) $(LDFLAGS) -o $@ $<
 
-build/python/_runtime.c: mgpu_rt/runtime/_build.py mgpu_rt/_abi.py csrc/abi.def
+build/python/_runtime.c: csrc/packaging/runtime_module.py mgpu_rt/_abi.py csrc/abi.def
 	@mkdir -p $(@D)
-	'$(HOST_PYTHON)' -m mgpu_rt.runtime._build $@ >/dev/null
+	PYTHONPATH=. '$(HOST_PYTHON)' csrc/packaging/runtime_module.py $@ >/dev/null
 	@touch $@
 
 $(RUNTIME_MODULE): build/python/_runtime.c csrc/python/runtime.h csrc/python/launches.h \

@@ -1,7 +1,7 @@
 /* The C half of mgpu_rt._runtime, through which a runtime in Python answers a program's calls.
  *
- * The cffi module includes this file (mgpu_rt/runtime/_build.py) after it has defined PLAIN_ABI,
- * which lists the functions of csrc/abi.def with Python's types:
+ * The cffi module includes this file (csrc/packaging/runtime_module.py) after it has defined
+ * PLAIN_ABI, which lists the functions of csrc/abi.def with Python's types:
  *
  *     FN    (result, name, (parameters), (arguments))
  *     VOID  (void,   name, (parameters), (arguments))

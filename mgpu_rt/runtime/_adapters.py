@@ -196,7 +196,7 @@ def answers(runtime: Runtime, fail: Fail) -> list[tuple[Any, ...]]:
 
 def _results(kind: str) -> tuple[Any, Any]:
     """Returns two results for C: for a failed call, and for a call whose exception handler also
-    fails (build.py)."""
+    fails (runtime.h)."""
     if kind == "void":
         return 1, 0
     return 0, lib.LOST % 2**64 if kind == "uintptr_t" else lib.LOST

@@ -1,5 +1,5 @@
 """Writes the C source of mgpu_rt._manager, through which the manager reaches the table that it
-shares with the library: `python mgpu_rt/manager/_build.py OUT.c`."""
+shares with the library: `python csrc/packaging/manager_module.py OUT.c`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cffi import FFI
 
-TABLE = Path(__file__).resolve().parents[2] / "csrc" / "runtime" / "manager" / "table.h"
+TABLE = Path(__file__).resolve().parents[1] / "runtime" / "manager" / "table.h"
 
 
 def declarations() -> str:

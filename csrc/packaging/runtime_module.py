@@ -1,6 +1,7 @@
-"""Writes the C source of mgpu_rt._runtime: `python -m mgpu_rt.runtime._build OUT.c`.
+"""Writes the C source of mgpu_rt._runtime into the file that its argument names.
+
 csrc/python/runtime.h contains the C code; this file lists the functions of csrc/abi.def with the
-types that Python gets."""
+types that Python gets. Needs the package mgpu_rt on PYTHONPATH."""
 
 from __future__ import annotations
 

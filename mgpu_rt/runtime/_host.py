@@ -198,6 +198,21 @@ def make(wanted: str) -> Runtime:
     return type(whole.__name__, (whole,), given)() if given else whole()
 
 
+class _Nowhere(io.TextIOBase):
+    """Replaces a closed stdout or stderr, and discards the text. print(file=None) would write a
+    text for stderr to stdout."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def _open_streams() -> None:
+    """Makes stdout write each line at once, and replaces a closed stdout or stderr."""
+    sys.stdout, sys.stderr = sys.stdout or _Nowhere(), sys.stderr or _Nowhere()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+
+
 def _end(runtime: Runtime, process: int) -> None:
     """Ends the runtime of a Python program. In a forked child, only restores the library's
     functions."""
@@ -225,8 +240,7 @@ def start(wanted: str, owned: bool, version: str, library: str) -> None:
         _library.connect(library)
         if owned:
             _search_named_paths()
-            if isinstance(sys.stdout, io.TextIOWrapper):
-                sys.stdout.reconfigure(line_buffering=True)
+            _open_streams()
         runtime = make(wanted)
         install(runtime)
         if not owned:  # the interpreter has ended when the library's exit handlers run

@@ -24,7 +24,7 @@ $(MANAGER_MODULE): build/python/_manager.c csrc/runtime/manager/table.h
 
 build/python/_runtime.c: csrc/packaging/runtime_module.py mgpu_rt/_abi.py csrc/abi.def
 	@mkdir -p $(@D)
-	PYTHONPATH=. '$(HOST_PYTHON)' csrc/packaging/runtime_module.py $@ >/dev/null
+	PYTHONPATH=".:$$PYTHONPATH" '$(HOST_PYTHON)' csrc/packaging/runtime_module.py $@ >/dev/null
 	@touch $@
 
 $(RUNTIME_MODULE): build/python/_runtime.c csrc/python/runtime.h csrc/python/launches.h \

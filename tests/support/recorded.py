@@ -61,12 +61,6 @@ def call(
     return {"ph": "X", "name": name, "cat": layer, **place, **({"args": args} if args else {})}
 
 
-def memory(moment: float, allocated: int, cached: int, pid: int = PID) -> dict[str, Any]:
-    """Returns a trace event that counts device memory; the event's time is in microseconds."""
-    args = {"allocated": allocated, "cached": cached}
-    return {"ph": "C", "name": "device memory", "pid": pid, "ts": moment, "args": args}
-
-
 def trace(*events: dict[str, Any], lost: int = 0) -> dict[str, Any]:
     """Returns a trace file's content."""
     name = {"ph": "M", "name": "process_name", "pid": PID, "args": {"name": "forum"}}

@@ -24,18 +24,6 @@ PLAIN = ("-O0", "-w")
 ELSEWHERE = ("cuhip", "forward", "packaging", "__pycache__")
 
 
-def make(home: Path, flags: tuple[str, ...]) -> Path:
-    """Builds the library of the checkout `home`, as csrc/runtime/build.mk does, with other
-    flags."""
-    library = home / "build" / "lib" / NAME
-    command = ["make", "-s", "-j2", "-f", "csrc/runtime/build.mk", "LTO=", "LDFLAGS="]
-    made = str(library.relative_to(home))
-    subprocess.run(
-        [*command, f"CFLAGS={' '.join(flags)}", made], cwd=home, check=True, timeout=HANG
-    )
-    return library
-
-
 @functools.cache
 def checkout(flags: tuple[str, ...]) -> Path:
     """Compiles the sources in a separate checkout, and compiles the sources again after they have
@@ -55,7 +43,9 @@ def checkout(flags: tuple[str, ...]) -> Path:
                 copy = home / path.relative_to(ROOT)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(path, copy)
-            make(home, flags)
+            command = ["make", "-s", "-j2", "-f", "csrc/runtime/build.mk", "LTO=", "LDFLAGS="]
+            command += [f"CFLAGS={' '.join(flags)}", f"build/lib/{NAME}"]
+            subprocess.run(command, cwd=home, check=True, timeout=HANG)
             (home / "build" / "lib" / "mgpu_rt.python").write_text(sys.executable + "\n")
             made.write_text(state.hexdigest())
     return home
@@ -67,20 +57,6 @@ def _sources() -> Iterator[Path]:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and not set(ELSEWHERE) & set(path.relative_to(ROOT).parts):
                 yield path
-
-
-def _take(source: str, target: str) -> None:
-    """Links a file into another checkout, but copies a dependency file, because a compiler
-    overwrites it."""
-    (shutil.copy2 if source.endswith(".d") else os.link)(source, target)
-
-
-def build(name: str, flags: tuple[str, ...] = ("-O1",)) -> Path:
-    """Builds the library in a separate checkout, compiled with these flags."""
-    home = BUILD / "variants" / name
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(checkout(flags), home, copy_function=_take)
-    return make(home, flags)
 
 
 #: A library with all proofs contains this name in place of the name of a proof. The number of bytes

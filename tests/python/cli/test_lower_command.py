@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 from pathlib import Path
@@ -38,12 +37,6 @@ def complaint(*arguments: object, stdin: bytes = b"", **env: str) -> str:
     assert (result.returncode, result.stdout) == (2, b""), said
     assert "Traceback" not in said
     return said
-
-
-def undefined(content: bytes) -> set[str]:
-    """Returns the names of the runtime's functions that an object file does not define."""
-    symbols = ELFFile(io.BytesIO(content)).get_section_by_name(".symtab").iter_symbols()
-    return {s.name for s in symbols if s.name.startswith("mgpu") and s["st_shndx"] == "SHN_UNDEF"}
 
 
 # ---- output ------------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 # Python compiles what it imports: a tenth of the files.
-INSTALL_HERE := $(PIP) install --no-compile -c tests/requirements.lock --no-build-isolation
+LOCKED := --no-compile -c tests/requirements.lock
+INSTALL_HERE := $(PIP) install $(LOCKED) --no-build-isolation
 HOST_PYTHON := $(BIN)/python
 
 # The names are those of csrc/packaging/need.sh.
@@ -78,10 +79,14 @@ all: $(VENV)/.ready native
 $(STEPS:%=needs-%): needs-%:
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh csrc/packaging/need.sh $(NEEDS_$*)
 
+# A recent pip takes half the time to select packages. The pip of $(PYTHON) installs it faster than
+# ensurepip installs an old one; without a pip, $(PYTHON) still has ensurepip.
 $(VENV)/.tools: tests/requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --no-compile -c tests/requirements.lock setuptools cffi click
+	$(PYTHON) -m venv --without-pip $(VENV)
+	$(PYTHON) -m pip --quiet --python $(BIN)/python install $(LOCKED) pip 2>/dev/null || \
+		$(PYTHON) -m venv $(VENV)
+	$(PIP) install $(LOCKED) pip setuptools cffi click
 	touch $@
 
 # Compiling waits for what it needs.

@@ -1,4 +1,4 @@
-/* Keeps idle blocks in pools, sets the fences of freed blocks, and searches the pools. */
+/* Sets the fences of freed blocks, keeps idle blocks in pools, and finds the idle blocks. */
 #include "memory/block_pools.h"
 #include "streams/held.h"
 #include "streams/joins.h"
@@ -6,24 +6,17 @@
 
 #include <stdlib.h>
 
-/* A search visits the blocks that have several fences. So the pools of a device hold at most
- * WAITING_MOST of them. */
-enum { POOLS_PER_SEARCH = 8, QUESTIONS_PER_SEARCH = 2, WAITING_MOST = 256 };
-
-/* The list of a pool for blocks with several fences. No size has this list. */
-enum { WAITING_LIST = 0 };
+/* A search looks at LOOKED_AT blocks that are not ready, and asks HIP QUESTIONS questions. */
+enum { LOOKED_AT = 32, QUESTIONS = 2, WAITING_MOST = 256, LISTS_AT_ONCE = 3 };
 
 uint64_t block_clock = 1;
 
-static struct block_pool device_pools[MOST_DEVICES];
-static struct block_pool shared_pools[MOST_DEVICES]; /* for managed memory, whose blocks any stream
-                                                      * may use */
-/* The lists of the pools above, for which there is always memory. */
-static struct block_lists device_lists[MOST_DEVICES][POOL_LISTS / LISTS_A_GROUP];
-static struct block_lists shared_lists[MOST_DEVICES][POOL_LISTS / LISTS_A_GROUP];
-static struct block_pool *stream_pools; /* the pools of all streams on which the program has freed
-                                         * memory */
-static struct block_pool *next_pool;    /* the pool where the next search starts */
+/* How many idle blocks of a device have several fences, of those that were freed since the library
+ * last waited for the device. Changed under tables_lock. */
+static struct {
+    size_t blocks;
+    uint64_t waits; /* the number of waits */
+} waiting[MOST_DEVICES];
 
 /* ---- fences ---- */
 
@@ -79,9 +72,7 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
     if (UNLIKELY(idle > IDLE_LISTED_MOST))
         stream_sweep_list();
     return last == &block->fence ||
-           !DOUBT(too_many_blocks_wait, load_relaxed(&device_pools[device].waiting) +
-                                                load_relaxed(&shared_pools[device].waiting) >=
-                                            WAITING_MOST);
+           !DOUBT(too_many_blocks_wait, load_relaxed(&waiting[device].blocks) >= WAITING_MOST);
 }
 
 bool block_set_fences(struct block *block, struct stream *stream, bool others) {
@@ -115,6 +106,62 @@ static bool is_ready(const struct block *block, const struct stream *stream,
     return true;
 }
 
+/* Returns the number of a size's list, below POOL_LISTS. Sizes that share a list differ by less
+ * than an eighth; only sizes for which block_size_is_exact returns true do. */
+static size_t list_of_size(size_t size) {
+    enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
+    if (size <= BLOCK_EXACT_UP_TO)
+        return size / BLOCK_GRAIN;
+    const int log = 63 - __builtin_clzll(size);
+    return SMALL + (size_t)(log - LOG) * 8 + (size >> (log - 3)) % 8;
+}
+
+/* ---- the index ----
+ *
+ * Each device and size has a ring of the blocks that the program has freed. A block enters the ring
+ * at its first free. A hit changes no ring, so a ring also contains blocks that the program holds
+ * again. A search removes such a block, and the block's next free inserts the block again. So a
+ * search visits few blocks that are not idle: each visit is paid by an earlier free. Changed under
+ * tables_lock. */
+static struct block *rings[MOST_DEVICES][2][POOL_LISTS];
+
+static struct block **ring_of(int device, bool shared, size_t list) {
+    return &rings[PROOF_VALUE(block_is_of_the_device, device, 0)]
+                 [PROOF_VALUE(shared_block_goes_to_shared_memory, shared, false)][list];
+}
+
+/* Makes a block the first of its ring. Under tables_lock. */
+static void enter_index(struct block *block) {
+    struct block **const first = ring_of(block->device, block->shared, list_of_size(block->size));
+    struct block *const next = *first ? *first : block;
+    struct block *const last = *first ? next->last_alike : block;
+    block->next_alike = next;
+    block->last_alike = last;
+    next->last_alike = last->next_alike = block;
+    store_relaxed(first, block);
+    store_relaxed(&block->indexed, true);
+}
+
+void block_leave_index(struct block *block) {
+    if (!block->indexed)
+        return;
+    struct block **const first = ring_of(block->device, block->shared, list_of_size(block->size));
+    struct block *const next = block->next_alike;
+    next->last_alike = block->last_alike;
+    block->last_alike->next_alike = next;
+    if (*first == block)
+        store_relaxed(first, next == block ? NULL : next);
+    store_seq_cst(&block->indexed, false);
+}
+
+/* Removes a block that the program holds from the index. If the program frees the block just now,
+ * the block stays. Under tables_lock. */
+static void leave_index_if_held(struct block *block) {
+    block_leave_index(block);
+    if (DOUBT(block_is_freed_just_now, load_seq_cst(&block->state) == BLOCK_IDLE))
+        enter_index(block);
+}
+
 /* ---- pools ---- */
 
 /* Returns the pool of a stream's blocks; NULL if the stream has no pool on this device. */
@@ -135,35 +182,34 @@ static __attribute__((noinline)) struct block_pool *make_pool(struct stream *str
     fresh = calloc(1, sizeof *fresh);
     if (!fresh)
         return NULL;
-    fresh->owner = stream;
     fresh->device = device;
     if (!cas_acq_rel_acquire(&stream->pool, &pool, fresh)) {
         free(fresh);
         return pool;
     }
     pthread_mutex_lock(&tables_lock);
-    fresh->next = stream_pools;
-    store_release(&stream_pools, fresh);
     fresh->next_of_owner = stream->pools;
     store_release(&stream->pools, fresh);
     pthread_mutex_unlock(&tables_lock);
-    /* A program that leaves its streams behind frees its blocks on the newest. */
-    PROOF_STEP(search_begins_at_a_new_pool, store_release(&next_pool, fresh));
     return fresh;
 }
 
-/* Returns the number of a size's list, below POOL_LISTS and never 0. Sizes that share a
- * list differ by less than an eighth; only sizes for which block_size_is_exact returns true do. */
-static size_t list_of_size(size_t size) {
-    enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
-    if (size <= BLOCK_EXACT_UP_TO)
-        return size / BLOCK_GRAIN;
-    const int log = 63 - __builtin_clzll(size);
-    return SMALL + (size_t)(log - LOG) * 8 + (size >> (log - 3)) % 8;
-}
+/* Groups of lists that no pool has yet. Under tables_lock. */
+static struct block_lists *spare_lists;
+static unsigned spares;
 
-static size_t list_of(const struct block *block) {
-    return has_several_fences(block) ? WAITING_LIST : list_of_size(block->size);
+/* Allocates groups of lists. The caller does not hold tables_lock: no allocator is called under
+ * that lock. */
+static __attribute__((noinline, cold)) void make_spares(void) {
+    struct block_lists *fresh = calloc(LISTS_AT_ONCE, sizeof *fresh);
+    pthread_mutex_lock(&tables_lock);
+    if (fresh && !spares) {
+        spare_lists = fresh;
+        spares = LISTS_AT_ONCE;
+        fresh = NULL;
+    }
+    pthread_mutex_unlock(&tables_lock);
+    free(fresh);
 }
 
 /* Returns the newest block of a list; NULL if the list is empty. */
@@ -172,135 +218,49 @@ static struct block *newest_of(const struct block_pool *pool, size_t list) {
     return lists ? load_relaxed(&lists->newest[list % LISTS_A_GROUP]) : NULL;
 }
 
-/* Gives a pool the group of lists that a block needs, and returns the pool. If there is no memory
- * for a stream's group, returns the pool of the block's device. Allocates for a stream, so the
- * caller does not hold tables_lock: no allocator is called under that lock. */
-static __attribute__((noinline, cold)) struct block_pool *with_group(struct block_pool *pool,
-                                                                     const struct block *block) {
-    const size_t group = list_of(block) / LISTS_A_GROUP;
-    struct block_lists *none = NULL, *fresh = pool->owner ? calloc(1, sizeof *fresh) : NULL;
-    if (!fresh) {
-        pool = block->shared ? &shared_pools[block->device] : &device_pools[block->device];
-        fresh = &(block->shared ? shared_lists : device_lists)[block->device][group];
-    }
-    if (!cas_acq_rel_acquire(&pool->groups[group], &none, fresh) && pool->owner)
-        free(fresh);
-    return pool;
-}
-
-/* Makes a block the newest of its list. Returns false if the pool has no such list yet. Under
- * tables_lock. */
+/* Makes a block the newest of its list. Returns false if the pool has no such list yet, and none is
+ * spare. Under tables_lock. */
 static bool add_to_list(struct block_pool *pool, struct block *block) {
-    const size_t list = list_of(block), at = list % LISTS_A_GROUP;
-    struct block_lists *const lists = pool->groups[list / LISTS_A_GROUP];
-    if (UNLIKELY(!lists))
-        return false;
-    struct block *const older = lists->newest[at] ? lists->newest[at] : block;
-    struct block *const newer = older == block ? block : older->newer;
+    const size_t list = list_of_size(block->size), at = list % LISTS_A_GROUP;
+    struct block_lists **const group = &pool->groups[list / LISTS_A_GROUP];
+    if (UNLIKELY(!*group)) {
+        if (!spares)
+            return false;
+        store_release(group, &spare_lists[--spares]);
+    }
+    struct block *const newest = (*group)->newest[at];
+    struct block *const older = newest ? newest : block;
+    struct block *const newer = newest ? newest->newer : block;
     block->pool = pool;
     block->older = older;
     block->newer = newer;
     older->newer = newer->older = block;
-    store_relaxed(&lists->newest[at], block);
-    lists->filled |= UINT64_C(1) << at;
-    if (list == WAITING_LIST)
-        store_relaxed(&pool->waiting, pool->waiting + 1);
+    store_relaxed(&(*group)->newest[at], block);
     return true;
 }
 
-/* Removes a block from its list, and clears its fences. The caller then owns the block. Under
- * tables_lock. */
+/* Removes a block from its list. The caller then owns the block. Under tables_lock. */
 static void take_from_list(struct block *block) {
-    struct block_pool *const pool = block->pool;
-    const size_t list = list_of(block), at = list % LISTS_A_GROUP;
-    struct block_lists *const lists = pool->groups[list / LISTS_A_GROUP];
-    const bool is_last = block->older == block;
+    const size_t list = list_of_size(block->size);
+    struct block **const newest =
+        &block->pool->groups[list / LISTS_A_GROUP]->newest[list % LISTS_A_GROUP];
     block->older->newer = block->newer;
     block->newer->older = block->older;
-    if (lists->newest[at] == block)
-        store_relaxed(&lists->newest[at], is_last ? NULL : block->older);
-    if (is_last)
-        lists->filled &= ~(UINT64_C(1) << at);
-    if (list == WAITING_LIST)
-        store_relaxed(&pool->waiting, pool->waiting - 1);
+    if (*newest == block)
+        store_relaxed(newest, block->older == block ? NULL : block->older);
     block->pool = NULL;
-    block_clear_fences(block);
 }
 
-/* Returns the first list from `list` on that has blocks; POOL_LISTS if there is none. Under
- * tables_lock. */
-static size_t next_filled(const struct block_pool *pool, size_t list) {
-    for (; list < POOL_LISTS; list = (list / LISTS_A_GROUP + 1) * LISTS_A_GROUP) {
-        const struct block_lists *lists = pool->groups[list / LISTS_A_GROUP];
-        const uint64_t filled = lists ? lists->filled >> list % LISTS_A_GROUP : 0;
-        if (filled)
-            return list + (size_t)__builtin_ctzll(filled);
-    }
-    return POOL_LISTS;
-}
-
-static __attribute__((noinline)) void put_into_list(struct block_pool *pool, struct block *block) {
-    pthread_mutex_lock(&tables_lock);
-    while (UNLIKELY(!add_to_list(pool, block))) {
-        pthread_mutex_unlock(&tables_lock);
-        pool = with_group(pool, block);
-        pthread_mutex_lock(&tables_lock);
-    }
-    pthread_mutex_unlock(&tables_lock);
-}
-
-/* Moves each block of a device's pool whose fences are done out of the list of blocks with several
- * fences. */
-static void drop_done_fences(struct block_pool *pool) {
-    struct stream *holder;
-    if (!load_relaxed(&pool->waiting))
-        return;
-    pthread_mutex_lock(&tables_lock);
-    struct block *block = newest_of(pool, WAITING_LIST);
-    for (size_t left = pool->waiting; left; left--) {
-        struct block *const older = block->older;
-        if (is_ready(block, NULL, &holder)) {
-            take_from_list(block);
-            while (!add_to_list(pool, block))
-                (void)with_group(pool, block); /* a device's, which allocates nothing */
-        }
-        block = older;
-    }
-    pthread_mutex_unlock(&tables_lock);
-}
-
-void block_device_is_idle(struct block *block) {
-    block_clear_fences(block);
-    drop_done_fences(&device_pools[block->device]);
-    drop_done_fences(&shared_pools[block->device]);
-}
-
-void block_pool_put(struct block *block) {
-    struct stream *stream = block->fence.stream;
-    const bool several = has_several_fences(block);
-    struct block_pool *pool = NULL;
-    if (LIKELY(stream && !several && !block->shared)) {
-        pool = load_acquire(&stream->pool);
-        if (UNLIKELY(!pool))
-            pool = make_pool(stream, block->device);
-    }
-    if (UNLIKELY(!pool))
-        pool = DOUBT(shared_block_goes_to_shared_memory, block->shared)
-                   ? &shared_pools[block->device]
-                   : &device_pools[block->device];
-    store_relaxed(&block->last_use, load_relaxed(&block_clock));
+static inline bool put_into_way(struct block_pool *pool, struct block *block) {
     struct block **ways = pool->ways[block_set(block->size)];
-    for (int way = 0; way < POOL_WAYS && LIKELY(!several); way++) {
+    for (int way = 0; way < POOL_WAYS; way++) {
         struct block *empty = NULL;
         if (!load_relaxed(&ways[way]) && cas_acq_rel(&ways[way], &empty, block))
-            return;
+            return true;
     }
-    put_into_list(pool, block);
+    return false;
 }
 
-/* ---- taking any block out of a pool ---- */
-
-/* Under tables_lock. */
 static bool take_from_ways(struct block_pool *pool, struct block *block) {
     const size_t set = block_set(block->size);
     for (int way = 0; way < POOL_WAYS; way++) {
@@ -311,40 +271,90 @@ static bool take_from_ways(struct block_pool *pool, struct block *block) {
     return false;
 }
 
-/* If there was no memory for a stream's pool, the stream's blocks are in the device's pool. */
+/* Makes a block that enters no pool loose. Under tables_lock. */
+static void make_loose(struct block *block) {
+    block->loose = true;
+    if (!has_several_fences(block))
+        return;
+    block->waits = waiting[block->device].waits;
+    store_relaxed(&waiting[block->device].blocks, waiting[block->device].blocks + 1);
+}
+
+/* Takes a loose block. Managed memory is in the index only while it is loose, so that a free need
+ * not test the kind of memory. Under tables_lock. */
+static void take_loose(struct block *block) {
+    const size_t blocks = waiting[block->device].blocks;
+    block->loose = false;
+    if (has_several_fences(block) && block->waits == waiting[block->device].waits)
+        store_relaxed(&waiting[block->device].blocks, blocks - 1);
+    block_clear_fences(block);
+    if (block->shared)
+        block_leave_index(block);
+}
+
+/* Puts a block into its stream's pool. Returns false if the pool needs a spare list. Under
+ * tables_lock. */
+static bool put_into_pool(struct block_pool *pool, struct block *block) {
+    return put_into_way(pool, block) || add_to_list(pool, block);
+}
+
+/* Puts a block that is not in the index, has several fences, or finds no empty way. */
+static __attribute__((noinline)) void put_slow(struct block *block) {
+    struct stream *stream = block->fence.stream;
+    struct block_pool *pool = NULL;
+    if (stream && !has_several_fences(block) && !block->shared) {
+        pool = load_acquire(&stream->pool);
+        if (!pool)
+            pool = make_pool(stream, block->device);
+    }
+    pthread_mutex_lock(&tables_lock);
+    if (!block->indexed && block->booked)
+        PROOF_STEP(freed_block_is_indexed, enter_index(block));
+    bool is_placed = pool && put_into_pool(pool, block);
+    if (pool && !is_placed) {
+        pthread_mutex_unlock(&tables_lock);
+        make_spares();
+        pthread_mutex_lock(&tables_lock);
+        is_placed = put_into_pool(pool, block);
+    }
+    if (!is_placed)
+        make_loose(block);
+    pthread_mutex_unlock(&tables_lock);
+}
+
+void block_pool_put(struct block *block) {
+    struct stream *stream = block->fence.stream;
+    store_relaxed(&block->last_use, load_relaxed(&block_clock));
+    if (LIKELY(stream && !has_several_fences(block) && load_relaxed(&block->indexed))) {
+        struct block_pool *pool = load_acquire(&stream->pool);
+        if (LIKELY(pool) && LIKELY(put_into_way(pool, block)))
+            return;
+    }
+    put_slow(block);
+}
+
 bool block_unlink(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
+    if (block->loose) {
+        take_loose(block);
+        return true;
+    }
     if (block->pool) {
         take_from_list(block);
         return true;
     }
-    if (DOUBT(cached_block_is_shared, block->shared))
-        return take_from_ways(&shared_pools[block->device], block);
     struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
     if (UNLIKELY(stream && (!pool || pool->device != block->device)))
         pool = pool_on(stream, block->device);
-    return (pool && take_from_ways(pool, block)) ||
-           take_from_ways(&device_pools[block->device], block);
+    return pool && take_from_ways(pool, block);
 }
 
-/* Under tables_lock. */
-static void empty_pool(struct block_pool *pool) {
-    for (int set = 0; set < POOL_SETS; set++)
-        for (int way = 0; way < POOL_WAYS; way++)
-            store_release(&pool->ways[set][way], NULL);
-    for (size_t list = 0; (list = next_filled(pool, list)) < POOL_LISTS;)
-        take_from_list(newest_of(pool, list));
-}
-
-void block_empty_pools(int device) {
-    for (int each = 0; each < MOST_DEVICES; each++)
-        if (of_device(device, each)) {
-            empty_pool(&device_pools[each]);
-            empty_pool(&shared_pools[each]);
-        }
-    for (struct block_pool *pool = stream_pools; pool; pool = pool->next)
-        if (of_device(device, pool->device))
-            empty_pool(pool);
+void block_device_is_idle(struct block *block) {
+    block_clear_fences(block);
+    pthread_mutex_lock(&tables_lock);
+    waiting[block->device].waits++;
+    store_relaxed(&waiting[block->device].blocks, 0);
+    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- searching ---- */
@@ -352,133 +362,110 @@ void block_empty_pools(int device) {
 /* A block of `least` to `most` bytes for the next work of `stream`. */
 struct wanted {
     size_t least, most;
-    const struct stream *stream;
-    struct stream **holder; /* if such a block waits for a stream, gets that stream */
+    int device;
+    bool shared;
+    const struct stream *stream; /* NULL: any stream */
+    struct stream *holder;       /* if such a block waits for a stream, that stream */
 };
 
-/* Returns a wanted block of a list; NULL if none was found. The newest block comes first, so that
- * blocks of which the program has too many grow old and leave. If the pool belongs to another
- * stream, its oldest block is ready first. The list of blocks with several fences has all sizes,
- * and its smallest wanted block is returned. Under tables_lock. */
-static struct block *find_in_list(const struct block_pool *pool, size_t list,
-                                  const struct wanted *wanted) {
-    struct block *const newest = newest_of(pool, list);
-    const bool is_of_another_stream = pool->owner && pool->owner != wanted->stream;
-    struct block *block = newest && is_of_another_stream ? newest->newer : newest, *found = NULL;
-    size_t most = wanted->most;
-    for (int looked = is_of_another_stream ? WAITING_MOST : 1; block; looked++) {
-        if (block->size >= wanted->least && block->size <= most &&
-            is_ready(block, wanted->stream, wanted->holder)) {
-            found = block;
-            if (list != WAITING_LIST || block->size == wanted->least)
-                break;
-            most = block->size - 1;
-        }
-        block = looked < WAITING_MOST && block->older != newest ? block->older : NULL;
-    }
-    return found;
+static bool suits(const struct block *block, struct wanted *wanted) {
+    if (block->size < wanted->least || block->size > wanted->most)
+        return false;
+    if (block->shared)
+        return PROOF(shared_block_is_idle, is_ready(block, NULL, &wanted->holder));
+    return is_ready(block, wanted->stream, &wanted->holder);
 }
 
-/* Takes a block of this size that the next work of `stream` may use. Returns NULL if no block of
- * this size is ready. If a block of this size waits for a stream, *holder is then that stream. */
-static struct block *take_ready(struct block_pool *pool, size_t size, const struct stream *stream,
-                                struct stream **holder) {
-    const size_t set = block_set(size);
-    for (int way = 0; way < POOL_WAYS; way++) {
-        struct block *block = load_acquire(&pool->ways[set][way]);
-        if (!block || block_size(block) != size || !is_ready(block, stream, holder))
+/* Takes a wanted block of a ring. The next search begins where this search ends. Returns NULL if no
+ * block is ready. Under tables_lock. */
+static struct block *take_from_ring(struct block **first, struct wanted *wanted) {
+    const struct block *begin = NULL;
+    struct block *block;
+    int looked = 0;
+    while ((block = *first)) {
+        if (load_acquire(&block->state) != BLOCK_IDLE) {
+            leave_index_if_held(block);
             continue;
-        block = block_pool_take_way(&pool->ways[set][way], size);
-        if (LIKELY(block && is_ready(block, stream, holder)))
+        }
+        if (suits(block, wanted) && block_unlink(block))
             return block;
-        if (block)
-            block_pool_put(block);
+        begin = begin ? begin : block;
+        if (block->next_alike == begin || ++looked == LOOKED_AT)
+            break;
+        store_relaxed(first, block->next_alike);
     }
-    const size_t list = list_of_size(size);
-    if (!newest_of(pool, list) && !load_relaxed(&pool->waiting))
+    return NULL;
+}
+
+/* Takes a wanted block of a list's sizes. Returns NULL if no block is ready. */
+static struct block *take_indexed(size_t list, struct wanted *wanted) {
+    struct block **const first = ring_of(wanted->device, wanted->shared, list);
+    if (!load_relaxed(first))
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    const struct wanted wanted = {size, size, stream, holder};
-    struct block *block = find_in_list(pool, list, &wanted);
-    if (!block)
-        block = find_in_list(pool, WAITING_LIST, &wanted);
-    if (block)
-        take_from_list(block);
+    struct block *block = take_from_ring(first, wanted);
     pthread_mutex_unlock(&tables_lock);
-    return block;
+    /* Without the lock, a hit may have taken the block and freed it again before it was taken here.
+     */
+    if (!block || LIKELY(is_ready(block, wanted->stream, &wanted->holder)))
+        return block;
+    block_pool_put(block);
+    return NULL;
 }
 
-/* The state of a search through several pools. */
-struct search {
-    int questions; /* number of questions that are left */
-    bool waits;    /* a block of the size waits for a stream */
-};
-
-/* Asks HIP about a stream. Returns true if more of the stream's work is known to be done than
- * before. */
-static bool query_holder(struct stream *holder, struct search *search) {
+/* Asks HIP about a stream; returns true if HIP was asked. */
+static bool query_holder(struct stream *holder) {
     bool asked = false;
-    const bool learned = DOUBT(destroyed_stream_is_done, stream_query_unheld(holder, &asked)) ||
-                         DOUBT(held_stream_is_done, stream_query_held(holder, &asked));
-    search->questions -= asked;
-    return learned;
+    (void)(DOUBT(destroyed_stream_is_done, stream_query_unheld(holder, &asked)) ||
+           DOUBT(held_stream_is_done, stream_query_held(holder, &asked)));
+    return asked;
 }
 
-/* Does the work of take_ready. If no block is ready, asks HIP about the stream that a block waits
- * for, and tries again. If a block is ready while another block waits, asks once, so that the other
- * block is ready when the program needs it. A search asks at most QUESTIONS_PER_SEARCH questions.
- */
-static struct block *take_after_asking(struct block_pool *pool, size_t size,
-                                       const struct stream *stream, struct search *search) {
-    struct stream *holder = NULL, *before = NULL;
-    struct block *block = take_ready(pool, size, stream, &holder);
-    while (!block && holder && holder != before && search->questions > 0 &&
-           query_holder(holder, search)) {
-        before = holder;
-        holder = NULL;
-        block = take_ready(pool, size, stream, &holder);
+/* Takes a wanted block. If no block is ready, asks HIP about the stream that a block waits for, and
+ * tries again. If a block is ready while another block waits, asks once, so that the other block is
+ * ready when the program needs it. */
+static struct block *take_after_asking(struct wanted *wanted) {
+    const size_t list = list_of_size(wanted->least);
+    struct stream *before = NULL;
+    int questions = QUESTIONS;
+    struct block *block = take_indexed(list, wanted);
+    while (!block && wanted->holder && wanted->holder != before && questions > 0) {
+        before = wanted->holder;
+        if (!query_holder(before))
+            break;
+        questions--;
+        wanted->holder = NULL;
+        block = take_indexed(list, wanted);
     }
-    if (block && holder && holder != before && search->questions > 0)
-        (void)query_holder(holder, search);
-    search->waits |= holder != NULL;
+    if (block && wanted->holder && wanted->holder != before && questions > 0)
+        (void)query_holder(wanted->holder);
     return block;
 }
 
-/* Takes a block of this size that is ready for the next work of `stream`. If `stream` is NULL, the
- * block is ready for work on any stream. If `shared` is true, searches only the device's pool of
- * shared blocks. Otherwise searches the stream's pool, the device's pool and at most 8 pools of
- * other streams. The next search continues at the pool where this search ended. Returns NULL if no
- * block is ready. */
-static struct block *search_pools(int device, size_t size, struct stream *stream, bool shared,
-                                  struct search *search) {
-    struct block_pool *own = stream ? load_acquire(&stream->pool) : NULL, *pool;
-    struct block *block = NULL;
-    if (shared)
-        return PROOF_VALUE(shared_block_is_idle,
-                           take_after_asking(&shared_pools[device], size, NULL, search),
-                           block_pool_take_own(&shared_pools[device], size));
-    if (own)
-        block = take_after_asking(own, size, stream, search);
-    if (!block)
-        block = take_after_asking(&device_pools[device], size, stream, search);
-    pool = load_acquire(&next_pool);
-    for (int looked = 0; looked < POOLS_PER_SEARCH && !block; looked++) {
-        if (!pool && !(pool = load_acquire(&stream_pools)))
-            return NULL;
-        if (pool != own && PROOF(block_is_of_the_device, pool->device == device))
-            block = take_after_asking(pool, size, stream, search);
-        if (!block)
-            pool = pool->next;
-        store_release(&next_pool, pool);
-    }
+/* Takes the newest block of this size from a stream's pool. */
+static struct block *take_own(struct block_pool *pool, size_t size) {
+    const size_t list = list_of_size(size);
+    struct block *block = block_pool_take_own(pool, size);
+    if (block || !newest_of(pool, list))
+        return block;
+    pthread_mutex_lock(&tables_lock);
+    block = newest_of(pool, list);
+    if (block && block->size == size)
+        take_from_list(block);
+    else
+        block = NULL;
+    pthread_mutex_unlock(&tables_lock);
     return block;
 }
 
 struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
                                  bool *waits) {
-    struct search search = {QUESTIONS_PER_SEARCH, false};
-    struct block *block = search_pools(device, size, stream, shared, &search);
-    *waits = search.waits;
+    struct block_pool *own = stream && !shared ? load_acquire(&stream->pool) : NULL;
+    struct wanted wanted = {size, size, device, shared, stream, NULL};
+    struct block *block = own ? take_own(own, size) : NULL;
+    if (!block)
+        block = take_after_asking(&wanted);
+    *waits = wanted.holder != NULL;
     return block;
 }
 
@@ -497,53 +484,6 @@ static unsigned char *larger_count(int device, size_t size) {
     return &counts[device][list_of_size(size)];
 }
 
-/* Returns the smallest ready block in a pool's lists that is larger than `size`, and has at most
- * `most` bytes; NULL if there is none. Under tables_lock. */
-static struct block *find_larger(const struct block_pool *pool, size_t size, size_t most,
-                                 const struct stream *stream) {
-    struct stream *holder;
-    struct wanted wanted = {size + 1, most, stream, &holder};
-    struct block *found = NULL;
-    for (size_t list = next_filled(pool, list_of_size(size) + 1);
-         list <= list_of_size(most) && !found; list = next_filled(pool, list + 1))
-        found = find_in_list(pool, list, &wanted);
-    if (found)
-        wanted.most = found->size - 1;
-    struct block *const other = find_in_list(pool, WAITING_LIST, &wanted);
-    return other ? other : found;
-}
-
-/* Takes the smallest block of a pool that is larger than `size`, at most `most` bytes, and ready
- * for the next work of `stream`. Returns NULL if there is none. */
-static struct block *take_larger(struct block_pool *pool, size_t size, size_t most,
-                                 const struct stream *stream) {
-    struct stream *holder;
-    struct block **smallest = NULL, *block = NULL;
-    size_t found = most + 1;
-    for (int i = 0; i < POOL_SETS * POOL_WAYS; i++) {
-        struct block **way = &pool->ways[i / POOL_WAYS][i % POOL_WAYS];
-        const struct block *here = load_acquire(way);
-        const size_t bytes = here ? block_size(here) : 0;
-        if (bytes <= size || bytes >= found || !is_ready(here, stream, &holder))
-            continue;
-        smallest = way;
-        found = bytes;
-    }
-    pthread_mutex_lock(&tables_lock);
-    block = find_larger(pool, size, found - 1, stream);
-    if (block)
-        take_from_list(block);
-    pthread_mutex_unlock(&tables_lock);
-    if (block || !smallest)
-        return block;
-    block = block_pool_take_way(smallest, found);
-    if (!block || is_ready(block, stream, &holder))
-        return block;
-    block_pool_put(block);
-    return NULL;
-}
-
-/* The function searches only the newest of the pools of other streams. */
 struct block *block_search_larger(size_t size, int device, struct stream *stream, bool shared) {
     const bool is_small = size <= BLOCK_EXACT_UP_TO;
     const size_t least =
@@ -553,15 +493,10 @@ struct block *block_search_larger(size_t size, int device, struct stream *stream
     const unsigned char counted = load_relaxed(count);
     if (most <= least || counted == PATIENCE)
         return NULL;
-    struct block_pool *const own = stream && !shared ? load_acquire(&stream->pool) : NULL;
-    struct block *block = own ? take_larger(own, least, most, stream) : NULL;
-    if (!block)
-        block = take_larger(shared ? &shared_pools[device] : &device_pools[device], least, most,
-                            shared ? NULL : stream);
-    struct block_pool *pool = shared ? NULL : load_acquire(&stream_pools);
-    for (int looked = 0; looked < POOLS_PER_SEARCH && pool && !block; looked++, pool = pool->next)
-        if (pool != own && PROOF(larger_block_is_of_the_device, pool->device == device))
-            block = take_larger(pool, least, most, stream);
+    struct wanted wanted = {least + 1, most, device, shared, stream, NULL};
+    struct block *block = NULL;
+    for (size_t list = list_of_size(least + 1); list <= list_of_size(most) && !block; list++)
+        block = take_indexed(list, &wanted);
     if (block)
         store_relaxed(count, (unsigned char)(counted + 1));
     return block;

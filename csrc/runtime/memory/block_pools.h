@@ -1,9 +1,10 @@
-/* Pools of idle blocks. Each stream has a pool for each device, for the blocks that the program
- * freed on the stream. Each device has a pool for the other blocks, and a pool for managed memory.
+/* Pools of idle blocks, and an index of these blocks by size. Each stream has a pool for each
+ * device, for the blocks that the program freed on the stream. All other idle blocks are only in
+ * the index.
  *
- * A block keeps its fences in a pool. A search returns a block only if each fence of the block is
- * done or belongs to the stream that gets the block. A function takes tables_lock itself, unless
- * its comment says that the caller holds the lock. */
+ * A block keeps its fences while it is idle. A search returns a block only if each fence of the
+ * block is done or belongs to the stream that gets the block. A function takes tables_lock itself,
+ * unless its comment says that the caller holds the lock. */
 #ifndef MGPU_RT_BLOCK_POOLS_H
 #define MGPU_RT_BLOCK_POOLS_H
 
@@ -20,11 +21,11 @@ bool block_set_fences(struct block *block, struct stream *stream, bool others);
 /* Clears the fences of a block that the caller owns. */
 void block_clear_fences(struct block *block);
 
-/* Clears the fences of a block that the caller owns, after a wait for the block's device. Also
- * clears the fences that are done, of the blocks in the device's pools. */
+/* Clears the fences of a block that the caller owns, after a wait for the block's device. The other
+ * blocks of the device then no longer count as waiting. */
 void block_device_is_idle(struct block *block);
 
-/* Puts an idle block into a pool; the block keeps its fences. */
+/* Puts an idle block into its stream's pool, or only into the index; the block keeps its fences. */
 void block_pool_put(struct block *block);
 
 /* Removes the block from one slot of a pool, if the block has this size. The caller then owns the
@@ -52,13 +53,12 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
     return block;
 }
 
-/* Removes an idle block from its pool; returns false if the block is in no pool. Under
- * tables_lock. */
+/* Takes an idle block out of its place, and then owns the block. Returns false if another thread is
+ * moving the block. Under tables_lock. */
 bool block_unlink(struct block *block);
 
-/* Empties the pools of a device, or of ALL_DEVICES, without freeing the blocks. Under tables_lock.
- */
-void block_empty_pools(int device);
+/* Removes a block from the index. Under tables_lock. */
+void block_leave_index(struct block *block);
 
 /* Takes a block of class `size` that is ready for the next work of `stream`. If `stream` is NULL,
  * the block is ready for work on any stream. If `shared` is true, the block is managed memory. May

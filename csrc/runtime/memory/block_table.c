@@ -141,6 +141,7 @@ void block_remove(struct block *block) {
     if (!block->booked)
         return;
     struct memory_account *account = &ledger[block->device];
+    block_leave_index(block);
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     if (state > BLOCK_IDLE)
         block_unask(block);
@@ -177,7 +178,7 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
         return NULL;
     pthread_mutex_lock(&tables_lock);
     remove_overlapped(address, size);
-    if (UNLIKELY(DOUBT(block_was_put_back_after_a_reset, block->pool != NULL)))
+    if (UNLIKELY(DOUBT(block_was_put_back_after_a_reset, block->pool || block->loose)))
         (void)block_unlink(block);
     block_remove(block);
     fetch_add_relaxed(&block_clock, 1);

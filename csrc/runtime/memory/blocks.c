@@ -14,10 +14,12 @@ static void invalidate_blocks(int device) {
     pthread_mutex_lock(&tables_lock);
     if (device != ALL_DEVICES)
         PROOF_STEP(shared_block_outlives_the_reset, eviction_note_survivors(device));
-    block_empty_pools(device);
-    for (struct block *block = block_first(); block; block = handle_next(block))
-        if (PROOF(reset_ends_its_own_blocks, of_device(device, block->device)))
-            PROOF_STEP(reset_ends_blocks, block_remove(block));
+    for (struct block *block = block_first(); block; block = handle_next(block)) {
+        if (!PROOF(reset_ends_its_own_blocks, of_device(device, block->device)))
+            continue;
+        (void)block_unlink(block);
+        PROOF_STEP(reset_ends_blocks, block_remove(block));
+    }
     pthread_mutex_unlock(&tables_lock);
     ranges_change();
 }
@@ -125,7 +127,7 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
 
 void block_put_done(struct block *block) {
     const int device = block->device;
-    block_device_is_idle(block);
+    block_clear_fences(block);
     block_pool_put(block); /* from here on another thread may take the block */
     eviction_after_free(block, device);
 }

@@ -231,7 +231,7 @@ struct module {
  * longer includes the block. The account of a device == the sum of the sizes of all blocks that are
  * `booked`. A block is booked unless the block is GONE, or a thread had taken the block when the
  * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
- * in one of `ways`, in one list, or owned by the thread that takes or puts it. */
+ * in one of `ways`, in one list, `loose`, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10 };
 enum { POOL_SETS = 16, POOL_WAYS = 4, POOL_LISTS = 640, LISTS_A_GROUP = 64 };
 
@@ -275,8 +275,12 @@ struct block {
     uint64_t last_use; /* the value of block_clock at the block's last free */
     size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
     struct range range;
+    bool indexed; /* in the ring of its size (block_pools.c); changed under tables_lock */
+    bool loose;   /* idle, and only in that ring; under tables_lock */
     struct block_pool *pool; /* the pool in whose list the block is, or NULL; under tables_lock */
-    struct block *newer, *older; /* in that list */
+    struct block *newer, *older;           /* in that list */
+    struct block *next_alike, *last_alike; /* in the ring */
+    uint64_t waits; /* loose, with several fences: the number of waits for the device before that */
     /* in the eviction queue of its device (eviction_queue.h). The thread that sets `queued` adds
      * the block; the other fields are then under tables_lock */
     bool queued;
@@ -293,22 +297,17 @@ extern uint64_t block_clock;
  * newest block. Written under tables_lock. */
 struct block_lists {
     struct block *newest[LISTS_A_GROUP];
-    uint64_t filled; /* a bit for each list with blocks; under tables_lock */
 };
 
-/* Idle blocks. A block is in one of `ways` or in one list; the thread that removes the block owns
- * it. Each size has its list, and blocks with several fences have one of their own. So no call
- * visits other blocks than it takes, except for at most 256 that wait. Most streams free few
- * blocks, so the pool of a stream has a group of lists only once a block needs a list of it. */
+/* The idle blocks that the program freed on a stream, of one device. A block is in one of `ways` or
+ * in one list; the thread that removes the block owns it. Each size has its list, so no call visits
+ * other blocks than it takes. Most streams free few blocks, so the pool has a group of lists only
+ * once a block needs a list of it. Pools are never freed. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
     struct block_lists *groups[POOL_LISTS / LISTS_A_GROUP]; /* NULL: the lists are empty */
-    size_t waiting;       /* number of blocks with several fences; under tables_lock */
-    struct stream *owner; /* NULL: this is the pool of a device */
-    int device; /* the blocks' device, which never changes, although HIP may reuse the owner's
-                 * handle on another device */
-    struct block_pool *next; /* links the list of all streams' pools, which are never freed */
-    struct block_pool *next_of_owner; /* links the owner's pools */
+    int device; /* never changes, although HIP may reuse the stream's handle on another device */
+    struct block_pool *next_of_owner; /* links the stream's pools */
 };
 
 #endif

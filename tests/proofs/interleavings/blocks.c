@@ -233,8 +233,8 @@ static void other_code_works(void) {
 
 /* ---- lists by size ----
  *
- * The pool of stream 0 has three blocks of one size, of which two are in a list. Object 0 has this
- * size. Object 1 is smaller, and may be a larger block. */
+ * The pool of stream 0 has two blocks of one size in a list. Object 0 has this size. Object 1 is
+ * smaller, and may be a larger block. */
 
 enum { LARGE = 128 << 10, SMALLER = 96 << 10 };
 
@@ -324,16 +324,24 @@ static void set_up_reset(bool exclusive) {
         (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(BYTES, model_stream(0), false)};
 }
 
-/* One more idle block than these exceeds the limit. */
+/* One more idle block than these exceeds the limit. The ring begins with object 0, which the
+ * program has freed and got again. */
 static void set_up_sized(bool exclusive) {
     void *blocks[4];
     model_start(2, exclusive);
-    cache_limits.memory_bytes[0] = 3 * LARGE;
+    cache_limits.memory_bytes[0] = 4 * LARGE;
     for (unsigned i = 0; i < 4; i++)
         blocks[i] = impl_mgpuMemAlloc(LARGE, model_stream(0), false);
-    world.held[0] = (struct held){.state = IS_HELD, .handle = blocks[0]};
     for (unsigned i = 1; i < 4; i++)
         impl_mgpuMemFree(blocks[i], model_stream(0));
+    void *const other = impl_mgpuMemAlloc(LARGE, model_stream(0), false);
+    impl_mgpuMemFree(blocks[0], model_stream(0));
+    world.held[0] =
+        (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(LARGE, model_stream(0), false)};
+    impl_mgpuMemFree(other, model_stream(0));
+    (void)block_cache.evict(other);
+    fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
+    cache_limits.memory_bytes[0] = 2 * LARGE;
 }
 
 SCENARIO(blocks, "blocks", false, set_up, BLOCKS);

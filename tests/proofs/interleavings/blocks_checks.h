@@ -10,7 +10,7 @@ static unsigned places_in(const struct block_pool *pool, const struct block *blo
     unsigned count = 0;
     for (int way = 0; way < POOL_WAYS; way++)
         count += pool->ways[set][way] == block;
-    const struct block *const newest = newest_of(pool, list_of(block)), *one = newest;
+    const struct block *const newest = newest_of(pool, list_of_size(block->size)), *one = newest;
     do
         count += one == block;
     while (one && (one = one->older) != newest);
@@ -18,43 +18,47 @@ static unsigned places_in(const struct block_pool *pool, const struct block *blo
 }
 
 static unsigned places(const struct block *block) {
-    unsigned count = places_in(&device_pools[0], block) + places_in(&shared_pools[0], block);
-    for (const struct block_pool *pool = stream_pools; pool; pool = pool->next)
-        count += places_in(pool, block);
+    unsigned count = block->loose;
+    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
+        for (const struct block_pool *pool = stream->pools; pool; pool = pool->next_of_owner)
+            count += places_in(pool, block);
     return count;
 }
 
 /* Checks the ring in which a block lies. */
 static void check_list(const struct block *block) {
-    const struct block_pool *const pool = block->pool;
-    const size_t list = list_of(block);
-    explore_require(next_filled(pool, list) == list, "a list with blocks is marked");
-    explore_require(places_in(pool, block) == 1, "a block is in the list of its size");
+    explore_require(places_in(block->pool, block) == 1, "a block is in the list of its size");
     explore_require(block->older->newer == block && block->newer->older == block,
                     "a list is a ring");
     explore_require(block->state < BLOCK_GRAPH_OWNED, "nobody holds a block of a list");
 }
 
-/* Checks the marks of the lists with blocks, and returns how many there are. */
-static unsigned check_marks(const struct block_pool *pool) {
-    unsigned marks = 0;
-    for (size_t list = 0; (list = next_filled(pool, list)) < POOL_LISTS; list++, marks++)
-        explore_require(newest_of(pool, list) != NULL, "a marked list has blocks");
-    return marks;
+static unsigned count_in_ring(const struct block *block) {
+    const struct block *const first = *ring_of(0, block->shared, list_of_size(block->size));
+    const struct block *one = first;
+    unsigned count = 0;
+    do
+        count += one == block;
+    while (one && (one = one->next_alike) != first);
+    return count;
+}
+
+static void check_index(const struct block *block) {
+    explore_require(count_in_ring(block) == block->indexed, "a block of the index is in its ring");
+    explore_require(!block->loose || block->state < BLOCK_GRAPH_OWNED,
+                    "nobody holds a loose block");
+    explore_require(!block->indexed || block->booked, "the index has only blocks of the account");
+    explore_require(!block->shared || block->indexed == block->loose,
+                    "managed memory is in the index only while it is idle");
 }
 
 static void check_lists(void) {
-    size_t listed = 0;
-    unsigned marks = check_marks(&device_pools[0]) + check_marks(&shared_pools[0]);
-    for (const struct block_pool *pool = stream_pools; pool; pool = pool->next)
-        marks += check_marks(pool);
     for (const struct block *block = block_first(); block;
-         block = (const struct block *)block->handle.next)
-        if (block->pool) {
+         block = (const struct block *)block->handle.next) {
+        if (block->pool)
             check_list(block);
-            listed++;
-        }
-    explore_require(marks <= listed, "no list contains a block that is elsewhere");
+        check_index(block);
+    }
 }
 
 static void check(void) {
@@ -84,6 +88,8 @@ static void check_between(void) {
                         "the program holds it if and only if its state says so");
         explore_require(block->state != BLOCK_IDLE || places(block) == 1,
                         "who looks for an idle block can find it");
+        explore_require(block->state != BLOCK_IDLE || block->indexed,
+                        "work on any stream can find an idle block");
         explore_require(gone != model_block_is_alive(block->handle.key),
                         "HIP has back what is gone, and only that");
     }

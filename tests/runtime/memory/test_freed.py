@@ -196,6 +196,31 @@ def test_a_stream_of_another_device_is_not_waited_for(mgpu: Mgpu) -> None:
     assert alloc(mgpu, KIB, stream) == block
 
 
+# ---- many streams --------------------------------------------------------------------------------
+
+
+@in_cases(("16", "64", "256"), MGPU_RT_EXCLUSIVE="on")
+def test_a_block_is_found_on_whichever_stream_it_was_freed(mgpu: Mgpu, number: str) -> None:
+    """The program holds the streams, and uses them in turn. A second stream waits for the work of
+    the first, and frees the block."""
+    count = int(number)
+    streams = [mgpu.StreamCreate() for _ in range(count)]
+    for step in range(3 * count):
+        first, second = streams[step % count], streams[(step * 7 + 3) % count]
+        for size in (KIB, 256 * KIB):
+            block = alloc(mgpu, size, first)
+            mgpu.Memset32(block, 1, 16, first)
+            event = mgpu.EventCreate()
+            mgpu.EventRecord(event, first)
+            mgpu.StreamWaitEvent(second, event)
+            mgpu.Memset32(block, 2, 16, second)
+            mgpu.EventDestroy(event)
+            mgpu.StreamSynchronize(second)
+            mgpu.MemFree(block, second)
+    assert mgpu.count("hipMalloc") == 2
+    assert alloc(mgpu, 200 * KIB, streams[0]) == block  # a larger block serves the request
+
+
 # ---- how much memory the cache keeps -------------------------------------------------------------
 
 

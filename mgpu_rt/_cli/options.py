@@ -44,19 +44,14 @@ def options() -> list[Option]:
     return parse(_layout.table("options.def").read_text(encoding="utf-8"))
 
 
-def unknown(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns variables that look like options but are unknown, such as misspelt names."""
-    known = {option.variable for option in options()}
-    known |= {"MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA"}  # overrides.py, csrc/cuhip/README.md
-    named = [name for name in environ if name.startswith("MGPU_RT_") and name not in known]
-    return sorted(name for name in named if not name.startswith("MGPU_RT_TEST_"))
-
-
 def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns a sentence about each unknown variable."""
+    """Returns a sentence about each variable that looks like an option but is unknown."""
     names = {option.variable.removeprefix("MGPU_RT_"): option.variable for option in options()}
+    known = {*names.values(), "MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA"}  # overrides.py, csrc/cuhip
     sentences = []
-    for name in unknown(environ):
+    for name in sorted(environ):
+        if not name.startswith("MGPU_RT_") or name in known or name.startswith("MGPU_RT_TEST_"):
+            continue
         near = difflib.get_close_matches(name.removeprefix("MGPU_RT_"), names, 1)
         meant = f"do you mean {names[near[0]]}?" if near else "`mgpu-rt config` lists them all"
         sentences.append(f"{name} is set, but there is no such option: {meant}")

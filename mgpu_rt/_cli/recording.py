@@ -71,16 +71,13 @@ def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
 def _explain_fault(file: Path, recording: Recording) -> None:
     from mgpu_rt._cli.stats import faults
 
+    lines = []
     if recording.is_trace:
         with statistics.damage_named(file):
             lines = faults.of_recording(recording)
     elif (address := fault_address(recording)) is not None:
-        lines = [
-            f"a kernel accessed address {address:#x}, which it may not access: mgpu-rt run --trace "
-            "FILE records what lies there"
-        ]
-    else:
-        return
+        way = "mgpu-rt run --trace FILE records what lies there"
+        lines = [f"a kernel accessed address {address:#x}, which it may not access: {way}"]
     for line in lines:
         say(f"mgpu-rt: {line}")
 

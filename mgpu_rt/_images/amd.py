@@ -21,9 +21,9 @@ _SETTINGS = ("unsupported", "any", "off", "on")
 
 def describe(image: ImageDescription, elf: Elf) -> None:
     """Adds the properties that the code object's header, metadata and symbols describe."""
-    if elf.header.osabi == HSA:
-        image.version = elf.header.abi_version + ABI_TO_VERSION
-        image.features = _features(elf.header.flags) if image.version >= 4 else {}
+    if elf.osabi == HSA:
+        image.version = elf.abi_version + ABI_TO_VERSION
+        image.features = _features(elf.flags) if image.version >= 4 else {}
     metadata = _metadata(elf)
     target = _get(metadata, "amdhsa.target", str)
     image.target = target.partition("--")[2] or target if target else None
@@ -31,7 +31,7 @@ def describe(image: ImageDescription, elf: Elf) -> None:
     image.globals = globals_of(elf)
     image.settable = any(not name.endswith(_DESCRIPTOR) for name in elf.exports)
     image.undefined = elf.undefined
-    if elf.header.type == RELOCATABLE:
+    if elf.type == RELOCATABLE:
         image.unread = "it is not linked yet: HIP takes what ld.lld makes of it"
     elif not metadata:
         image.unread = "it has no metadata of version 3 or later, which say what its kernels need"

@@ -31,19 +31,9 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
-_MACHINES = {"x64": "x86-64"}  # pyelftools' name, and the usual one
-
 
 class Damaged(Exception):
     """Raised with the reason why a file cannot be read."""
-
-
-@dataclass(frozen=True)
-class Header:
-    osabi: int
-    abi_version: int
-    type: int
-    flags: int
 
 
 @dataclass(frozen=True)
@@ -68,7 +58,10 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Elf:
-    header: Header
+    osabi: int
+    abi_version: int
+    type: int
+    flags: int
     machine: str
     sections: list[Section]
     notes: list[tuple[int, bytes]]
@@ -149,15 +142,7 @@ def read(data: bytes) -> Elf:
 
 
 def _read(file: ELFFile, data: bytes) -> Elf:
-    ident = file.header.e_ident
-    header = Header(
-        osabi=data[7],
-        abi_version=ident.EI_ABIVERSION,
-        type=int.from_bytes(data[16:18], "little" if file.little_endian else "big"),
-        flags=file.header.e_flags,
-    )
     machine = file.get_machine_arch().strip("<>")
-    machine = _MACHINES.get(machine, machine)
     sections = _sections(file)
     symbols, undefined = [], []
     if file.elfclass == 64 and file.little_endian:
@@ -176,7 +161,18 @@ def _read(file: ELFFile, data: bytes) -> Elf:
         for name, kind, _, section, *_ in _symbols(data, sections, table)
         if section and kind == OBJECT
     ]
-    return Elf(header, machine, sections, _notes(file), symbols, undefined, exports)
+    return Elf(
+        osabi=data[7],
+        abi_version=file.header.e_ident.EI_ABIVERSION,
+        type=int.from_bytes(data[16:18], "little" if file.little_endian else "big"),
+        flags=file.header.e_flags,
+        machine="x86-64" if machine == "x64" else machine,
+        sections=sections,
+        notes=_notes(file),
+        symbols=symbols,
+        undefined=undefined,
+        exports=exports,
+    )
 
 
 def _sections(file: ELFFile) -> list[Section]:

@@ -84,7 +84,7 @@ def _host(data: bytes, name: str) -> Contents:
             f"{name} is truncated or overwritten: its headers name more bytes than the "
             f"{len(data):,} that are there; build or copy it again"
         )
-    kind = f"{_TYPES.get(file.header.type, 'an ELF file')} for {file.machine}"
+    kind = f"{_TYPES.get(file.type, 'an ELF file')} for {file.machine}"
     found = [i for section in sections for i in _in_section(data, file, section)]
     return Contents(kind, found)
 
@@ -99,7 +99,7 @@ def _holds_data(section: elf.Section) -> bool:
 
 
 def _in_section(data: bytes, file: elf.Elf, section: elf.Section) -> Iterator[ImageDescription]:
-    relocatable = file.header.type == 1
+    relocatable = file.type == 1
     symbols = {
         symbol.value - (0 if relocatable else section.address): symbol.name
         for symbol in file.symbols_by_section.get(section.index, ())

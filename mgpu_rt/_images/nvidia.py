@@ -36,8 +36,8 @@ _VARIABLE = re.compile(
 
 
 def describe_cubin(image: ImageDescription, elf: Elf) -> None:
-    new = elf.header.abi_version >= _NEW_ABI
-    image.target = f"sm_{elf.header.flags >> (8 if new else 0) & 0xFF}"
+    new = elf.abi_version >= _NEW_ABI
+    image.target = f"sm_{elf.flags >> (8 if new else 0) & 0xFF}"
     names = [s.name.removeprefix(_KERNEL) for s in elf.sections if s.name.startswith(_KERNEL)]
     attributes = {s.name: s for s in reversed(elf.sections) if s.name.startswith(_INFORMATION)}
     for name in names:

@@ -167,32 +167,31 @@ def _first(
     sides: Sequence[Side], allowed: Allowed, candidates: Sequence[Pair], work: Path
 ) -> tuple[Pair | None, list[Difference]]:
     """Returns the first pair whose difference exceeds the tolerance, recorded completely, and the
-    elements that differ. Raises CommandError if a side has other memory than in its first run."""
+    elements that differ. Raises CommandError."""
     size = 1 if allowed.is_exact else BATCH  # without a tolerance, each bit counts
     for begin in range(0, len(candidates), size):
         batch = candidates[begin : begin + size]
-        runs = []
-        for at, side in enumerate(sides, 1):
-            launches, _ = run(side, work / f"{side.name}-again", [_key(pair[at]) for pair in batch])
-            runs.append({_key(one): one for one in launches})
-        for pair in batch:
-            each = zip(sides, pair[1:], runs, strict=True)
-            whole = Pair(pair.number, *(_again(*one) for one in each))
+        again = (_again(side, [p[at] for p in batch], work) for at, side in enumerate(sides, 1))
+        for pair, *launches in zip(batch, *again, strict=True):
+            whole = Pair(pair.number, *launches)
             if elements := _elements(whole, allowed):
                 return whole, elements
     return None, []
 
 
-def _again(
-    side: Side, was: RecordedLaunch, later: Mapping[tuple[str, int], RecordedLaunch]
-) -> RecordedLaunch:
-    now = later.get(_key(was))
-    if now is None or _hashes(now) != _hashes(was):
-        raise CommandError(
-            f"{side.name} is not deterministic: {_name(was)} has other memory in a second run; "
-            "mgpu-rt check finds races, but not that the host wrote nothing"
-        )
-    return now
+def _again(side: Side, launches: Launches, work: Path) -> Launches:
+    """Runs a side again, and returns the launches with all of their memory. Raises CommandError if
+    the side has other memory than in its first run."""
+    found, _ = run(side, work / f"{side.name}-again", [*map(_key, launches)])
+    later = {_key(launch): launch for launch in found}
+    for was in launches:
+        now = later.get(_key(was))
+        if now is None or _hashes(now) != _hashes(was):
+            raise CommandError(
+                f"{side.name} is not deterministic: {_name(was)} has other memory in a second run; "
+                "mgpu-rt check finds races, but not that the host wrote nothing"
+            )
+    return [later[_key(was)] for was in launches]
 
 
 def _hashes(launch: RecordedLaunch) -> list[tuple[str, str]]:

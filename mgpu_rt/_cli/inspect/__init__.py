@@ -1,6 +1,1 @@
-"""Implements `mgpu-rt inspect`, which shows the images of device code in a file, and whether each
-image fits the devices.
-
-mgpu_rt._images reads the file. The module fit compares the images with the devices, and the module
-listing prints the images.
-"""
+"""`mgpu-rt inspect`: shows a file's images of device code, and whether each fits the device."""

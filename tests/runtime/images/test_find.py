@@ -118,7 +118,7 @@ def test_variables_that_kernels_can_write() -> None:
         for index, name in enumerate(names)
     ]
     symbols = [elf.Symbol("counter", 0, 4, 1)]
-    file = elf.Elf(elf.Header(0, 0, 0, 0), "", sections, [], symbols, [], [])
+    file = elf.Elf(0, 0, 0, 0, "", sections, [], symbols, [], [])
     assert globals_of(file) == [Global(".bss", 8), Global("counter", 4)]
 
 

@@ -40,7 +40,7 @@ SUITES = (
     Suite("kernels", ("softgpu/tests/kernels",)),
     Suite("kernels", ("-k", "gfx942", "softgpu/tests/kernels"), chip="gfx942"),
     Suite("progress", (*_ON_DEVICE, "tests/runtime/progress")),
-    Suite("release", ("tests/devices/rocm/test_release.py",)),
+    Suite("release", ("tests/devices/rocm/test_release.py", "tests/devices/rocm/test_reports.py")),
     Suite("selftest", ("-m", "", "-k", "not gfx942", "tests/devices/rocm/test_selftest.py")),
     Suite(
         "selftest", ("-m", "", "-k", "gfx942", "tests/devices/rocm/test_selftest.py"), chip="gfx942"

@@ -144,6 +144,20 @@ def test_calls_that_change_nothing_do_not_end_it(mgpu: Mgpu) -> None:
         assert loop.is_sole_user()
 
 
+@in_child(**TELLS, MGPU_RT_SYNC="lazy", HIPSTUB_ASYNC="held")
+def test_nothing_is_postponed_and_nothing_stays_registered(mgpu: Mgpu) -> None:
+    """Other code may call HIP later, and must then find what it finds with stock."""
+    begin(mgpu)
+    stream, memory = mgpu.StreamCreate(), mgpu.ffi.new("char[]", KIB)
+    for _ in range(3):
+        mgpu.MemHostRegister(memory, KIB)
+        mgpu.MemHostUnregister(memory)
+        mgpu.Memset32(mgpu.MemAlloc(KIB, stream, False), 1, KIB // 4, stream)
+        mgpu.StreamSynchronize(stream)
+        assert mgpu.pending(stream) == 0
+    assert mgpu.count("hipHostRegister") == mgpu.count("hipHostUnregister") == 3
+
+
 # ---- what other code may do to the library's objects ----
 
 

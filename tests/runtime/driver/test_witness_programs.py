@@ -116,10 +116,14 @@ def test_a_signal_handler_never_waits_for_the_question_that_it_interrupts(tmp_pa
 #: that the library has then made for ten streams which it hands out again.
 PLACES = r"""
 #include "program.h"
+typedef void callback(void *, int, void *);
 int hipMalloc(void **memory, size_t bytes);
-int hipStreamAddCallback(void *stream, void (*call)(void *, int, void *), void *data,
-                         unsigned flags);
+int hipModuleLoadData(void **module, const void *image);
+int hipStreamCreate(void **stream);
+int hipStreamAddCallback(void *stream, callback *call, void *data, unsigned flags);
+int hipStreamSynchronize(void *stream);
 static const char *place = "";
+static sem_t waits, go_on;
 static void call_hip(void) {
     void *memory;
     hipMalloc(&memory, 64);
@@ -147,7 +151,49 @@ __attribute__((constructor)) static void begin(void) {
     else if (strcmp(place, "constructor, later") == 0)
         mgpuStreamDestroy(mgpuStreamCreate()), call_hip();
 }
+static void hold_stream(void *stream, int error, void *data) {
+    (void)stream, (void)error, (void)data;
+    sem_post(&waits);
+    sem_wait(&go_on);
+}
+/* Waits for a host function that ends only with the program. */
+static void *wait_for_stream(void *data) {
+    void *stream;
+    hipStreamCreate(&stream);
+    hipStreamAddCallback(stream, hold_stream, NULL, 0);
+    hipStreamSynchronize(stream);
+    return data;
+}
+/* Other code calls HIP before the program's first call of the library. */
+static void call_before(void) {
+    pthread_t other;
+    void *object;
+    if (strcmp(place, "module before") == 0)
+        hipModuleLoadData(&object, "an image");
+    if (strcmp(place, "blocked call before") == 0) {
+        pthread_create(&other, NULL, wait_for_stream, NULL);
+        sem_wait(&waits);
+    }
+    if (strcmp(place, "host function before") == 0) {
+        hipStreamCreate(&object);
+        hipStreamAddCallback(object, from_stream, NULL, 0);
+    }
+}
+/* The child of a fork calls HIP and the library. */
+static void fork_and_call(void) {
+    if (fork() == 0) {
+        mgpuStreamDestroy(mgpuStreamCreate());
+        call_hip();
+        mgpuStreamDestroy(mgpuStreamCreate());
+        _exit(0);
+    }
+    int status = 0;
+    wait(&status);
+    if (status)
+        puts("the child has failed");
+}
 int main(void) {
+    call_before();
     void *stream = mgpuStreamCreate();
     if (strcmp(place, "exit") == 0)
         atexit(at_end);
@@ -157,6 +203,8 @@ int main(void) {
     mgpuStreamDestroy(stream);
     if (strcmp(place, "closed library") == 0)
         dlclose(dlopen(getenv("LIBRARY"), RTLD_NOW));
+    if (strcmp(place, "forked child") == 0)
+        fork_and_call();
     if (strcmp(place, "exit") != 0)
         hand_out("after");
     return 0;
@@ -178,6 +226,8 @@ SEEN = {
     "": "after 0\n",
     **dict.fromkeys(("constructor", "constructor, later"), "after 10\n"),
     **dict.fromkeys(("host function", "closed library"), "after 10\n"),
+    **dict.fromkeys(("module before", "blocked call before", "host function before"), "after 10\n"),
+    "forked child": "after 0\n",
     "exit": "before 0\nafter 10\n",
 }
 

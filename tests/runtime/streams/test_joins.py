@@ -9,6 +9,7 @@ from tests.support import known
 from tests.support.child import Mgpu, in_cases, in_child
 
 KIB = 1 << 10
+MOST_JOINS = 8
 HELD = {"HIPSTUB_ASYNC": "held"}
 WORD = {**HELD, "MGPU_RT_EXCLUSIVE": "on"}
 #: HIP reports each call of other code, as AMD's HIP from 5.3 on.
@@ -78,6 +79,31 @@ def test_a_join_of_a_join_counts(mgpu: Mgpu) -> None:
 
 
 @in_child(**WORD)
+def test_a_stream_joins_two_streams(mgpu: Mgpu) -> None:
+    streams = [mgpu.StreamCreate() for _ in range(3)]
+    blocks = {freed_at_work(mgpu, stream) for stream in streams[:2]}
+    for stream in streams[:2]:
+        join(mgpu, streams[2], stream)
+    asked = questions(mgpu)
+    assert {alloc(mgpu, streams[2]) for _ in range(2)} == blocks
+    assert questions(mgpu) == asked
+
+
+@in_child(**WORD)
+def test_a_stream_keeps_its_newest_joins(mgpu: Mgpu) -> None:
+    """One more stream joins than csrc/runtime/streams/joins.c keeps."""
+    first, *others = (mgpu.StreamCreate() for _ in range(MOST_JOINS + 2))
+    block = freed_at_work(mgpu, first)
+    for other in others:
+        join(mgpu, other, first)
+    assert alloc(mgpu, others[0]) != block
+    asked = questions(mgpu)
+    assert asked > 0
+    assert alloc(mgpu, others[1]) == block
+    assert questions(mgpu) == asked
+
+
+@in_child(**WORD)
 def test_memory_that_is_freed_after_the_join_waits_for_no_joined_stream(mgpu: Mgpu) -> None:
     first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
     block = alloc(mgpu, first)
@@ -136,6 +162,29 @@ def test_a_new_stream_has_joined_nothing(mgpu: Mgpu) -> None:
     join(mgpu, second, first)
     mgpu.StreamDestroy(second)
     assert mgpu.StreamCreate() == second
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD, **RENEWED)
+def test_a_record_from_before_a_streams_end_does_not_cover_the_next_stream(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    work(mgpu, alloc(mgpu, first), first)
+    event = recorded(mgpu, first)
+    mgpu.StreamDestroy(first)
+    assert mgpu.StreamCreate() == first
+    block = freed_at_work(mgpu, first)
+    mgpu.StreamWaitEvent(second, event)
+    assert alloc(mgpu, second) != block
+
+
+@in_child(**WORD, HIPSTUB_REUSE="1")
+def test_a_new_event_has_no_record(mgpu: Mgpu) -> None:
+    first, second = mgpu.StreamCreate(), mgpu.StreamCreate()
+    block = freed_at_work(mgpu, first)
+    event = recorded(mgpu, first)
+    mgpu.EventDestroy(event)
+    assert mgpu.EventCreate() == event
+    mgpu.StreamWaitEvent(second, event)
     assert alloc(mgpu, second) != block
 
 

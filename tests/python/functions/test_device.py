@@ -96,6 +96,20 @@ def test_device_memory_of_a_function_is_a_device_array(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(policies=("builtin",), HIPSTUB_TELLS="1", MGPU_RT_STATS="/dev/null")
+def test_the_package_is_no_other_code_that_calls_hip(mgpu: Mgpu) -> None:
+    functions, array = library(DEVICE), mgpu_rt.to_device(numbers())
+    module = mgpu_rt.Module(lower.code_object(KERNELS, "gfx90a"))
+    with mgpu_rt.use_stream(mgpu_rt.Stream()):
+        functions.scale(array, 0.5)
+    module["scale"](1, 8, mgpu_rt.MemRef(array), 2.0, COUNT)
+    array.copy_from(numbers(7))
+    assert (array.to_host() == numbers(7)).all()
+    del array, module
+    gc.collect()
+    assert mgpu.stats()["other_calls"] == "none"
+
+
 @on_devices
 def test_a_call_that_fails_raises_hips_error(mgpu: Mgpu) -> None:
     functions = device_library(mgpu)

@@ -18,6 +18,7 @@ from tests.support.command import COMMAND
 EMPTY = "func.func @nothing() { return }"  # one line of text is a program, too
 
 
+@pytest.mark.check
 def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "OBJECTS", tmp_path)
     first = mgpu_rt.lower(EMPTY)

@@ -39,6 +39,7 @@ def run(of: str, model: str, variant: Variant, llvm: int, name: str = "softgpu")
     runner.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 def test_outputs_are_of_a_size_that_shows_mistakes(model: Model) -> None:
     output = reference.output(model)

@@ -178,13 +178,10 @@ static void set_up(struct table *table) {
     store_release(&shared, table);
 }
 
-/* If the user asked for the manager, that stands for the proof that an init waits for it. Returns
- * the reason why no manager may start, or NULL. */
+/* Returns the reason why no manager may start, or NULL. */
 static const char *reason_against(char python[PATH_MAX]) {
     snprintf(python, PATH_MAX, "none");
-    return interpreter_find(python)
-               ? spawn_obstacle(options.python[0] || options.manager_delay_ms >= 0)
-               : "neither make nor pip has recorded one";
+    return interpreter_find(python) ? spawn_obstacle() : "neither make nor pip has recorded one";
 }
 
 /* -I: Python ignores the environment, the current directory and the user's packages. -X utf8:

@@ -2,15 +2,12 @@
 #ifndef MGPU_RT_SPAWN_H
 #define MGPU_RT_SPAWN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Returns the reason why spawn_detached would harm the program, or NULL. The new process would
- * become a child of process 1, or of a process that adopts orphans. In a container, process 1 may
- * wait only for its own children. The new process would then stay as a zombie when it ends. A
- * process 1 that is known to be an init waits for all. */
-const char *spawn_obstacle(bool is_init_known);
+/* Returns the reason why spawn_detached would harm the program, or NULL. If the program adopts
+ * orphans, the new process would become its child. */
+const char *spawn_obstacle(void);
 
 /* Starts a program in a session of its own. The new process is no child of this process: its end
  * sends no SIGCHLD, and wait does not report it. It inherits no signal handler, and no descriptor

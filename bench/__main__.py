@@ -22,12 +22,13 @@ from bench.show import output, table
 from bench.show.figures import Result, Step
 from mgpu_rt._lowering import toolchain
 
-#: Each benchmark, and the devices on which it runs. The benchmark "threads" does not run on the
-#: emulated device, whose own threads would compete for the processors.
+#: Each benchmark, and the devices on which it runs. The benchmarks "threads" and "processes" do not
+#: run on the emulated device, whose own threads would compete for the processors.
 BENCHMARKS: dict[str, tuple[Callable[[Request], Result], tuple[str, ...]]] = {
     "calls": (calls.run, ("stub",)),
     "threads": (calls.run_threads, ("stub", "cuda", "hip")),
     "programs": (programs.run, device.NAMES),
+    "processes": (programs.run_processes, ("cuda", "hip")),
     "models": (models.run, ("softgpu", "cuda", "hip")),
     "graphs": (models.run_graphs, device.NAMES),
     "in_python": (in_python.run, device.NAMES),

@@ -17,13 +17,6 @@ class Observe(LaunchHook):
         super().on_launch(launch)
 
 
-class OnLaunch(Runtime):
-    """A runtime that overrides only launches, which is less than a LaunchHook does."""
-
-    def launch_kernel(self, launch: Launch) -> None:
-        super().launch_kernel(launch)
-
-
 class All(Runtime):
     """Passes every call on to the library."""
 

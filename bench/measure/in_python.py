@@ -21,7 +21,6 @@ METHOD = (
 #: may take at most this much longer than with the C library.
 RUNTIMES = {
     "an empty LaunchHook": ("bench.runtimes:Observe", 3.0),
-    "a Runtime with launch_kernel only": ("bench.runtimes:OnLaunch", 3.0),
     "all calls through Python": ("bench.runtimes:All", 8.0),
     "PlainRuntime": ("mgpu_rt.runtime:PlainRuntime", None),
     "CachedRuntime": ("mgpu_rt.runtime:CachedRuntime", None),

@@ -8,7 +8,7 @@ so any disturbance of the machine affects all runtimes alike.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.measure import Request, compare
@@ -47,6 +47,12 @@ class Program:
     name: str
     launches: int  # an iteration
     most: int = MOST  # calls in a round
+    at_once: int = 1  # processes that run it, each round at once
+
+    @property
+    def title(self) -> str:
+        """The name in the tables."""
+        return self.name if self.at_once == 1 else f"{self.name}, {self.at_once} processes"
 
 
 PROGRAMS = (
@@ -58,6 +64,8 @@ PROGRAMS = (
     Program("grow", 4, most=1),  # all sides must begin a round with as many rows
     Program("ragged", 2),
 )
+#: As ranks of a launcher do. The processes share a GPU, so all run for one side at a time.
+PROCESSES = (Program("churn", 1, at_once=8), Program("ragged", 2, at_once=8))
 
 
 #: For some programs and releases, a ratio that a GPU is expected to show. STOCK is this library
@@ -82,22 +90,28 @@ SHOWN = (
     Ratio(LLVM, OURS),
     Ratio(LAZY, HOISTED),
 )
-#: On the emulated device, whose driver is slow, the forum's program takes at most a hundredth of
-#: stock's time.
-EMULATED_TARGETS = ((("forum",), RELEASES, Ratio(OURS, STOCK, at_most=0.01)),)
 
 
 def run(asked: Request) -> Result:
     """Measures all programs; each runtime gets rounds in turn."""
+    return _run("programs", PROGRAMS, asked)
+
+
+def run_processes(asked: Request) -> Result:
+    """Measures programs that run in several processes at once. A time is that of the slowest."""
+    return _run("processes", PROCESSES, asked)
+
+
+def _run(name: str, some: Sequence[Program], asked: Request) -> Result:
     native.need(native.RUNTIME)
     device = asked.device
     sides = all_sides(device, asked.llvm_runtime)
-    result = Result("programs", device.title, METHOD, on=device.name)
-    for program in PROGRAMS:
+    result = Result(name, device.title, METHOD, on=device.name)
+    for program in some:
         if program.name == "spin" and device.name == "stub":
             continue  # no work runs on the stream
         for llvm in RELEASES:
-            label = {"program": program.name, "launches": program.launches, "llvm": llvm}
+            label = {"program": program.title, "launches": program.launches, "llvm": llvm}
             try:
                 samples = measure(program, llvm, asked, sides)
             except native.Failed as failed:  # the other programs' results stay
@@ -117,26 +131,31 @@ def measure(
     rounds = min(repetitions, ROUNDS_A_PROCESS)
     order = random.Random(f"{program.name} {llvm}")
     for done in range(0, repetitions, rounds):
-        asked.step(f"{program.name}, LLVM {llvm}, {done} of {repetitions}")
+        asked.step(f"{program.title}, LLVM {llvm}, {done} of {repetitions}")
         first = done // rounds % len(sides)  # no side's process is always the first or the last
         processes = {
-            side.name: (side.command(program.name, llvm, device), side.environment)
+            side.name: (side.command(program.name, llvm, device), _environment(side, program))
             for side in (*sides[first:], *sides[:first])
         }
         count = min(rounds, repetitions - done)
         iterations = device.iterations.get(program.name, 1)
-        taken = turns(processes, count, order, program.most, iterations)
+        taken = turns(processes, count, order, program.most, iterations, program.at_once)
         for name, more in taken.items():
             samples.setdefault(name, []).extend(more)
     return samples
 
 
+def _environment(side: Side, program: Program) -> Mapping[str, str]:
+    """Without the processor to which a side's process is pinned, if several run at once."""
+    if program.at_once == 1:
+        return side.environment
+    return {name: value for name, value in side.environment.items() if name != "BENCH_CPU"}
+
+
 def _figures(program: Program, llvm: int, device: Device, samples: Samples) -> list[Figure]:
-    title = f"{program.name}, LLVM {llvm}"
-    targets = TARGETS if device.real else EMULATED_TARGETS
+    title = f"{program.title}, LLVM {llvm}"
     chosen = [
-        ratio for names, releases, ratio in targets if program.name in names and llvm in releases
+        ratio for names, releases, ratio in TARGETS if program.title in names and llvm in releases
     ]
     pairs = {(pair.side, pair.base): pair for pair in (*SHOWN, *chosen)}
-    judged = device.name != "stub"
-    return compare.figures(title, samples, pairs.values(), judged)
+    return compare.figures(title, samples, pairs.values(), device.real)

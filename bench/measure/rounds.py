@@ -30,20 +30,18 @@ Process = tuple[Sequence[str], Mapping[str, str]]
 
 
 class Runner:
-    """The running process of one runtime."""
+    """The running processes of one runtime, one or several, which run each round at once."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], at_once: int = 1
+    ) -> None:
         self._command = command
         # stderr is a file, because nobody would read a pipe while the process runs.
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - as long as the process
-        self._process = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._said,
-            text=True,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._said}
+        self._processes = [
+            subprocess.Popen(command, env=environment, text=True, **pipes) for _ in range(at_once)
+        ]
 
     def round(self, calls: int) -> int:
         """Returns the nanoseconds that the program takes for `calls` calls."""
@@ -52,23 +50,23 @@ class Runner:
 
     def request(self, calls: int) -> None:
         """Makes the program begin a round."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # answer() reports the end
-            self._process.stdin.write(f"{calls}\n")
-            self._process.stdin.flush()
+        for process in self._processes:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # answer() reports the end
+                process.stdin.write(f"{calls}\n")
+                process.stdin.flush()
 
     def answer(self) -> int:
-        """Waits for the end of the requested round; returns its nanoseconds."""
-        assert self._process.stdout is not None
-        answer = self._process.stdout.readline()
-        if not answer:
+        """Waits for the end of the requested round; returns the slowest process's nanoseconds."""
+        answers = [process.stdout.readline() for process in self._processes if process.stdout]
+        if not all(answers):
             self.kill()
             raise native.Failed(f"{' '.join(self._command)} ended: {self._words()}")
-        return int(answer)
+        return max(map(int, answers))
 
     def close(self) -> None:
-        """Ends the process. Raises Failed if a call in the process failed, because the process's
-        times would then mean nothing."""
+        """Ends the processes. Raises Failed if a call in them failed, because their times would
+        then mean nothing."""
         # Reads stderr before the process exits: at the exit LLVM's own library reports failures,
         # because the library unloads modules after the driver has ended.
         words = self._words()
@@ -77,15 +75,16 @@ class Runner:
             raise native.Failed(f"{' '.join(self._command)}: {words}")
 
     def kill(self, wait: float = 0) -> None:
-        """Ends the process, by force if necessary."""
-        try:
-            self._process.communicate(timeout=wait)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+        """Ends the processes, by force if necessary."""
+        for process in self._processes:
+            try:
+                process.communicate(timeout=wait)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
 
     def _words(self) -> str:
-        """Returns the first 2,000 characters of the process's stderr."""
+        """Returns the first 2,000 characters of the processes' stderr."""
         self._said.seek(0)
         return self._said.read(2000).strip()
 
@@ -96,14 +95,15 @@ def turns(
     order: random.Random,
     most: int = MOST,
     iterations: int = 1,
+    at_once: int = 1,
 ) -> dict[str, list[float]]:
     """For each runtime, returns the microseconds of an iteration in each turn. A round makes at
-    most ``most`` calls, each with so many iterations.
+    most ``most`` calls, each with so many iterations, in each of ``at_once`` processes.
 
     The order of the runtimes changes, because effects of a runtime (on the GPU's clocks or caches)
     may show in the next runtime's round.
     """
-    with _started(processes) as runners:
+    with _started(processes, at_once) as runners:
         for runner in runners.values():  # all start the driver at once, which takes most time
             runner.request(1)
         for runner in runners.values():
@@ -119,12 +119,12 @@ def turns(
 
 
 @contextlib.contextmanager
-def _started(processes: Mapping[str, Process]) -> Iterator[dict[str, Runner]]:
+def _started(processes: Mapping[str, Process], at_once: int) -> Iterator[dict[str, Runner]]:
     """Starts all processes before the first round, and ends them after the last round."""
     runners: dict[str, Runner] = {}
     try:
         for name, process in processes.items():
-            runners[name] = Runner(*process)
+            runners[name] = Runner(*process, at_once)
         yield runners
         for runner in runners.values():
             runner.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ def number(value: float) -> str:
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
-def programs(results: dict[str, Any], device: str) -> str:
+def programs(results: dict[str, Any], device: str, name: str = "programs") -> str:
     """Shows the microseconds per iteration of each program on one device, by side."""
-    benchmark = results["benchmarks"][f"programs-{device}"]
+    benchmark = results["benchmarks"][f"{name}-{device}"]
     taken: dict[str, dict[str, float]] = {}
     for row in benchmark["data"]:
         if "us" in row:
@@ -137,6 +138,7 @@ def _row(cells: Iterable[str]) -> str:
 #: The function that builds each kind of table. Comments in the documents name the kinds.
 TABLES: dict[str, Callable[[Any, str], str]] = {
     "programs": programs,
+    "processes": partial(programs, name="processes"),
     "models": models,
     "graphs": graphs,
     "in-python": in_python,

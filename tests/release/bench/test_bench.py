@@ -80,7 +80,7 @@ def test_no_process_of_a_comparison_outlives_it(
     assert {name: len(times) for name, times in taken.items()} == {"one": 3, "other": 3}
     with pytest.raises(native.Failed, match="/nowhere"):
         rounds.turns({"one": right, "wrong": wrong}, 3, random.Random(0), 1)
-    assert [runner._process.poll() is None for runner in started] == [False] * 4
+    assert [p.poll() is None for runner in started for p in runner._processes] == [False] * 4
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ class Reads(runtime.Runtime):
 
     def memset32(self, address: int, value: int, count: int, stream: int) -> None:
         super().memset32(address, value, count, stream)
-        content = runtime.Buffer(self, address, 4).content(stream)
+        content = runtime.Buffer(address, 4).content(stream)
         self.seen.append(int.from_bytes(content, "little"))
 
 

@@ -255,6 +255,12 @@ def _without_numbers(line: str) -> str:
     return re.sub(r"\b(0x)?[0-9a-f]*\d[0-9a-f]*\b", "0", line)
 
 
+def copies_return_early(hip: str) -> bool:
+    """Returns True if a copy to pageable memory may return before HIP has written the memory."""
+    major = hip.partition(".")[0]  # "cuhip" over NVIDIA's driver
+    return major.isdigit() and int(major) >= 7
+
+
 def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]) -> Output:
     script = images.parent / "script.txt"
     script.write_text(case.text())
@@ -264,4 +270,6 @@ def _play(case: Case, machine: Machine, images: Path, options: Mapping[str, str]
         "DRIVER_HIP": machine.environment["MGPU_RT_HIP"],
         "DRIVER_WHEN": "late" if case.late else "early",
     }
+    if copies_return_early(machine.hip):
+        environment["DRIVER_COPIES_WAIT"] = "0"
     return run([str(machine.player), str(images), str(script)], environment, LIMIT)

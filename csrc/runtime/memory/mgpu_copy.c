@@ -2,8 +2,8 @@
  *
  * A copy runs in the stream's order, and has the same effect as a copy of the stock function. When
  * the call returns, pageable source memory has been read and pageable target memory has been
- * written. Some copies between pageable memory and a block of this library go through pinned memory
- * (staging.h); HIP makes all other copies.
+ * written; HIP 7 may write it later (docs/stock.md). Some copies between pageable memory and a
+ * block of this library go through pinned memory (staging.h); HIP makes all other copies.
  *
  * If no table of the library contains an address, the library cannot assume that the address is
  * host memory. The address may lie in a module's global, in another library's memory, or in managed

@@ -343,3 +343,10 @@ def test_a_chip_without_kernels_is_named_with_the_way_out() -> None:
     without = Bundle({}, {"chips": ["gfx900"]})
     with pytest.raises(CommandError, match=r"no kernels for gfx90a.* here: with an LLVM"):
         machine.find("softgpu", without, base=environment("softgpu"))
+
+
+@pytest.mark.parametrize(
+    ("hip", "early"), (("7.2.53211", True), ("6.4.43484", False), ("cuhip", False))
+)
+def test_hip_7_may_return_before_a_copy_is_done(hip: str, early: bool) -> None:
+    assert right.copies_return_early(hip) == early

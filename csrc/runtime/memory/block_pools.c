@@ -62,7 +62,7 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
         if (other == block->fence.stream || !needs_fence(block, other))
             continue;
         if (!last->next)
-            store_release(&last->next, (struct fence *)calloc(1, sizeof *last));
+            store_release(&last->next, (struct fence *)calloc(1, sizeof(struct fence)));
         if (!last->next)
             return false;
         last = last->next;
@@ -176,10 +176,10 @@ static struct block_pool *pool_on(const struct stream *stream, int device) {
  * memory for the pool. */
 static __attribute__((noinline)) struct block_pool *make_pool(struct stream *stream, int device) {
     struct block_pool *pool = NULL;
-    struct block_pool *fresh = pool_on(stream, device); /* of an earlier stream of the handle */
-    if (fresh)
-        return cas_acq_rel_acquire(&stream->pool, &pool, fresh) ? fresh : pool;
-    fresh = calloc(1, sizeof *fresh);
+    struct block_pool *known = pool_on(stream, device); /* of an earlier stream of the handle */
+    if (known)
+        return cas_acq_rel_acquire(&stream->pool, &pool, known) ? known : pool;
+    struct block_pool *fresh = calloc(1, sizeof(struct block_pool));
     if (!fresh)
         return NULL;
     fresh->device = device;
@@ -201,7 +201,7 @@ static unsigned spares;
 /* Allocates groups of lists. The caller does not hold tables_lock: no allocator is called under
  * that lock. */
 static __attribute__((noinline, cold)) void make_spares(void) {
-    struct block_lists *fresh = calloc(LISTS_AT_ONCE, sizeof *fresh);
+    struct block_lists *fresh = calloc(LISTS_AT_ONCE, sizeof(struct block_lists));
     pthread_mutex_lock(&tables_lock);
     if (fresh && !spares) {
         spare_lists = fresh;

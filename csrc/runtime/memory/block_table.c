@@ -3,7 +3,6 @@
 #include "driver/device.h"
 #include "driver/witness.h"
 #include "memory/block_pools.h"
-#include "memory/eviction_queue.h"
 #include "shared/caches.h"
 #include "telemetry/counters.h"
 
@@ -141,7 +140,6 @@ void block_remove(struct block *block) {
     if (!block->booked)
         return;
     struct memory_account *account = &ledger[block->device];
-    block_leave_index(block);
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     if (state > BLOCK_IDLE)
         block_unask(block);
@@ -180,9 +178,11 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     remove_overlapped(address, size);
     if (UNLIKELY(DOUBT(block_was_put_back_after_a_reset, block->pool || block->loose)))
         (void)block_unlink(block);
+    block_leave_index(block);
     block_remove(block);
     fetch_add_relaxed(&block_clock, 1);
     store_relaxed(&block->size, size);
+    block->is_exact = block_size_is_exact(size);
     store_relaxed(&block->device, device);
     store_relaxed(&block->uses, block->uses + 1);
     block->shared = shared;
@@ -200,7 +200,6 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     block->slack = size - block_round(bytes);
     store_relaxed(&slack_bytes[device], slack_bytes[device] + block->slack);
     block_ask(block, bytes);
-    eviction_queue_put(block);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
     pthread_mutex_unlock(&tables_lock);
     return block;

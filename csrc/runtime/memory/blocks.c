@@ -166,7 +166,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
     bool is_kept = LIKELY(exclusive_hip()) || block_is_still_there(block);
     if (UNLIKELY(!is_kept))
         fetch_add_relaxed(&counts.made.other_code, 1);
-    else if (UNLIKELY(care) && DOUBT(block_serves_no_class, block_size_is_exact(block->size)))
+    else if (UNLIKELY(care) && DOUBT(block_serves_no_class, block->is_exact))
         is_kept = false;
     if (UNLIKELY(!is_kept))
         freed.verdict = FREE_TO_HIP;

@@ -3,11 +3,115 @@
 #include "driver/device.h"
 #include "memory/block_pools.h"
 #include "memory/block_table.h"
-#include "memory/eviction_queue.h"
 #include "streams/streams_pool.h"
 #include "telemetry/counters.h"
 
 static const char free_expression[] = "hipFree(ptr)";
+
+/* ---- the order in which blocks leave ----
+ *
+ * A queue for each device orders the blocks by their last free. The queue is a pairing heap, and a
+ * list of the blocks that will enter the heap. Each node is part of a block's entry, so both
+ * allocate nothing.
+ *
+ * A hit takes a block from a pool and puts the block back without a lock, so a queue cannot follow
+ * each hit. A block therefore keeps the age that it had when it entered the queue. The block that
+ * leaves the queue first may have a newer age by now, or the program may hold it. The library then
+ * puts the block back, or waits for the block's next free. Each such detour is paid by one earlier
+ * free, so a take costs O(log n) on average. */
+
+enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
+
+static struct block *heaps[MOST_DEVICES];
+static struct block *entering[MOST_DEVICES]; /* linked by next_sibling; any thread adds blocks */
+static size_t small_bytes[MOST_DEVICES];     /* of the blocks in the queue up to BLOCK_EXACT_UP_TO
+                                              * bytes,     an upper bound of the idle ones */
+
+/* Returns a block's age. The age orders blocks by the time of the last free, and then by the number
+ * of uses. */
+static uint64_t age_of(const struct block *block) {
+    const uint64_t uses = load_relaxed(&block->uses);
+    return load_relaxed(&block->last_use) << USES_BITS |
+           (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
+}
+
+static struct block *merge(struct block *one, struct block *other) {
+    if (!one || !other)
+        return one ? one : other;
+    struct block *const first = one->age <= other->age ? one : other;
+    struct block *const second = first == one ? other : one;
+    second->next_sibling = first->first_younger;
+    first->first_younger = second;
+    return first;
+}
+
+/* Merges the children of a removed root: first in pairs, then each pair into the heap. */
+static struct block *merge_children(struct block *child) {
+    struct block *pairs = NULL, *merged = NULL;
+    while (child) {
+        struct block *const other = child->next_sibling;
+        struct block *const rest = other ? other->next_sibling : NULL;
+        child->next_sibling = NULL;
+        if (other)
+            other->next_sibling = NULL;
+        struct block *const pair = merge(child, other);
+        pair->next_sibling = pairs;
+        pairs = pair;
+        child = rest;
+    }
+    while (pairs) {
+        struct block *const rest = pairs->next_sibling;
+        pairs->next_sibling = NULL;
+        merged = merge(merged, pairs);
+        pairs = rest;
+    }
+    return merged;
+}
+
+void eviction_enqueue(struct block *block) {
+    const int device = block_device(block);
+    bool queued = false;
+    const size_t size = block_size(block);
+    if (!cas_acq_rel(&block->queued, &queued, true))
+        return;
+    store_relaxed(&block->age, age_of(block));
+    block->small_bytes = size > BLOCK_EXACT_UP_TO ? 0 : size;
+    fetch_add_relaxed(&small_bytes[device], block->small_bytes);
+    struct block *first = load_relaxed(&entering[device]);
+    do
+        block->next_sibling = first;
+    while (!cas_acq_rel(&entering[device], &first, block));
+}
+
+/* Moves the blocks of the list into the heap, in the order in which they were added. */
+static void enter_heap(int device) {
+    struct block *added = exchange_acq_rel(&entering[device], NULL), *block = NULL;
+    while (added) { /* the list begins with the last one */
+        struct block *const earlier = added->next_sibling;
+        added->next_sibling = block;
+        block = added;
+        added = earlier;
+    }
+    while (block) {
+        struct block *const later = block->next_sibling;
+        block->first_younger = block->next_sibling = NULL;
+        heaps[device] = merge(heaps[device], block);
+        block = later;
+    }
+}
+
+/* Removes the block with the lowest age from a device's queue; returns NULL if the queue is empty.
+ * Under tables_lock. */
+static struct block *take_from_queue(int device) {
+    enter_heap(device);
+    struct block *const first = heaps[device];
+    if (!first)
+        return NULL;
+    heaps[device] = merge_children(first->first_younger);
+    fetch_sub_relaxed(&small_bytes[device], first->small_bytes);
+    store_release(&first->queued, false);
+    return first;
+}
 
 /* ---- which blocks leave ----
  *
@@ -94,17 +198,17 @@ static bool is_idle_on(int device, const struct block *block) {
 static struct block *remove_oldest_block(int device) {
     struct block *block;
     fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
-    while ((block = eviction_queue_take(device))) {
+    while ((block = take_from_queue(device))) {
         if (load_acquire(&block->state) != BLOCK_IDLE || !block->booked)
             continue;
-        if (block->device != device || load_relaxed(&block->age) != eviction_age(block)) {
-            eviction_queue_put(block);
+        if (block->device != device || load_relaxed(&block->age) != age_of(block)) {
+            eviction_enqueue(block);
             continue;
         }
         /* While another thread moves the block into or out of a pool, the block stays. */
         if (!PROOF(block_leaves_its_pool_first, block_unlink(block))) {
             store_relaxed(&block->last_use, add_fetch_relaxed(&block_clock, 1));
-            eviction_queue_put(block);
+            eviction_enqueue(block);
             return NULL;
         }
         block_remove(block);
@@ -117,7 +221,7 @@ static struct block *remove_oldest_block(int device) {
 static bool is_beyond_bounds(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
     const size_t at_most = load_acquire(&unused_at_most[device]);
-    const size_t unused = eviction_queue_small_bytes(device) + block_large_unused(device);
+    const size_t unused = load_relaxed(&small_bytes[device]) + block_large_unused(device);
     const size_t asked = block_asked_bytes(device);
     /* keeps what other threads add from now on */
     fetch_add_relaxed(&unused_at_most[device], unused - at_most);
@@ -175,15 +279,17 @@ __attribute__((noinline)) void eviction_after_free(struct block *block, int devi
     if (!(care & CARE_OF_BOUNDS))
         return;
     if (UNLIKELY(!load_relaxed(&block->queued)))
-        eviction_queue_put(block);
+        eviction_enqueue(block);
     fetch_add_relaxed(&block_clock, 1); /* orders the frees */
     if (may_be_beyond_bounds(device, block_size(block)) && device_kept(device))
         evict_beyond_bounds(device, block_asked(block));
 }
 
-void eviction_after_new(int device, size_t size, bool waits) {
+void eviction_after_new(struct block *block, int device, size_t size, bool waits) {
     const size_t limit = limit_of(device);
     const bool is_large = size > BLOCK_EXACT_UP_TO;
+    if (block)
+        eviction_enqueue(block);
     if (block_reserved(device) >= MUCH_IDLE)
         fetch_or_relaxed(&care_of_frees, CARE_IDLE);
     if (is_large) {

@@ -263,6 +263,7 @@ struct block {
     bool shared;     /* managed memory, which the host can also access */
     bool booked;     /* the device's account and the ranges contain the block; under tables_lock
                       */
+    bool is_exact;   /* block_size_is_exact (sizes.h) */
     bool survives;   /* GONE, but HIP has kept the block at a reset (eviction.h) */
     uint64_t number; /* HIP's number of the allocation; 0 if the library needs no number */
     /* IDLE: the fences for which the block waits. The fence of the stream on which the block was
@@ -281,7 +282,7 @@ struct block {
     struct block *newer, *older;           /* in that list */
     struct block *next_alike, *last_alike; /* in the ring */
     uint64_t waits; /* loose, with several fences: the number of waits for the device before that */
-    /* in the eviction queue of its device (eviction_queue.h). The thread that sets `queued` adds
+    /* in the eviction queue of its device (eviction.c). The thread that sets `queued` adds
      * the block; the other fields are then under tables_lock */
     bool queued;
     uint64_t age;       /* the age when the block entered the queue */

@@ -47,7 +47,6 @@ static void check_index(const struct block *block) {
     explore_require(count_in_ring(block) == block->indexed, "a block of the index is in its ring");
     explore_require(!block->loose || block->state < BLOCK_GRAPH_OWNED,
                     "nobody holds a loose block");
-    explore_require(!block->indexed || block->booked, "the index has only blocks of the account");
     explore_require(!block->shared || block->indexed == block->loose,
                     "managed memory is in the index only while it is idle");
 }

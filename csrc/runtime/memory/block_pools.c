@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-/* A search looks at LOOKED_AT blocks that are not ready, and asks HIP QUESTIONS questions. */
+/* A search looks at LOOKED_AT blocks that are not ready or held, and asks HIP QUESTIONS questions.
+ */
 enum { LOOKED_AT = 32, QUESTIONS = 2, WAITING_MOST = 256, LISTS_AT_ONCE = 3 };
 
 uint64_t block_clock = 1;
@@ -382,7 +383,7 @@ static struct block *take_from_ring(struct block **first, struct wanted *wanted)
     const struct block *begin = NULL;
     struct block *block;
     int looked = 0;
-    while ((block = *first)) {
+    while ((block = *first) && looked++ < LOOKED_AT) {
         if (load_acquire(&block->state) != BLOCK_IDLE) {
             leave_index_if_held(block);
             continue;
@@ -390,7 +391,7 @@ static struct block *take_from_ring(struct block **first, struct wanted *wanted)
         if (suits(block, wanted) && block_unlink(block))
             return block;
         begin = begin ? begin : block;
-        if (block->next_alike == begin || ++looked == LOOKED_AT)
+        if (block->next_alike == begin || looked == LOOKED_AT)
             break;
         store_relaxed(first, block->next_alike);
     }

@@ -229,33 +229,25 @@ def limit(rng: random.Random, kind: str) -> int:
     return rng.choice(LIMITS[width])
 
 
-def limit_waves(
-    rng: random.Random, kinds: list[str], count: int = WAVES, *, vector: bool = True
-) -> list[Wave]:
+def limit_waves(rng: random.Random, kinds: list[str], count: int = WAVES) -> list[Wave]:
     """Returns waves whose source operands, in lanes and in scalars, all come from `limit`."""
-    waves = random_waves(rng, kinds, count, vector=vector)
+    waves = random_waves(rng, kinds, count)
     for wave in waves:
-        if vector:
-            wave.lanes = [
-                (*(limit(rng, kind) for kind in [*kinds, "b32", "b32", "b32"][:3]), lane[3])
-                for lane in wave.lanes
-            ]
+        wave.lanes = [
+            (*(limit(rng, kind) for kind in [*kinds, "b32", "b32", "b32"][:3]), lane[3])
+            for lane in wave.lanes
+        ]
         first, second = (limit(rng, kind) for kind in [*kinds, "b64", "b64"][:2])
         wave.scalars = (first, second, wave.scalars[2])
     return waves
 
 
-def random_waves(
-    rng: random.Random, kinds: list[str], count: int = WAVES, *, vector: bool = True
-) -> list[Wave]:
-    """Returns `count` waves with random operands. A scalar instruction reads no lane, so without
-    `vector` all lanes contain 0: most of the time would go to their random operands."""
+def random_waves(rng: random.Random, kinds: list[str], count: int = WAVES) -> list[Wave]:
+    """Returns `count` waves with random operands."""
     padded = [*kinds, "b64", "b64", "b64"][:3]
     waves = []
     for n in range(count):
-        lanes = [(0, 0, 0, 0)] * LANES
-        if vector:
-            lanes = [(*(source(rng, k) for k in padded), rng.getrandbits(128)) for _ in lanes]
+        lanes = [(*(source(rng, k) for k in padded), rng.getrandbits(128)) for _ in range(LANES)]
         scalars = (*(source(rng, k) for k in padded[:2]), rng.getrandbits(64))
         waves.append(Wave(EXECS[n], rng.getrandbits(64), rng.getrandbits(1), scalars, lanes))
     return waves

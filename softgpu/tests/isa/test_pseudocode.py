@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +14,7 @@ from .single import LANES, WAVES, Batch, Loaded, Result, Wave, limit_waves, rand
 from .test_instructions import close, seeded
 
 QUICK_WAVES = 1
-Draw = Callable[..., list[Wave]]
+Draw = Callable[[random.Random, list[str], int], list[Wave]]
 
 
 def loaded(target: str, cases: list[Case]) -> Loaded:
@@ -56,9 +57,8 @@ def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None
     code = loaded(target, cases)
     wrong = []
     for case in cases:
-        vector = case.row.family in VECTOR
-        count = waves if vector else WAVES
-        inputs = draw(seeded(case.name, seed), case.kinds, count, vector=vector)
+        count = waves if case.row.family in VECTOR else WAVES
+        inputs = draw(seeded(case.name, seed), case.kinds, count)
         for wave, result in zip(inputs, code.run(case.name, inputs), strict=True):
             if text := difference(case, wave, result):
                 wrong.append(text)

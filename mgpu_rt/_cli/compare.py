@@ -58,8 +58,8 @@ def compare(
 
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
     stock's behaviour and with the cache; the program's output goes to stderr. The ratio is the time
-    before divided by the time after. "–" stands for a value that was not counted. Totals have no
-    ratio if calls failed or graphs ran.
+    before divided by the time after. "–" stands for a value that was not counted. If calls failed
+    or graphs ran, totals have no ratio. If graphs ran, rows with differing counts have none, too.
 
     Exit status 1: calls failed; the first lines name these calls.
     """
@@ -79,7 +79,7 @@ def compare(
     if exclusive and not program:
         raise click.UsageError("--exclusive needs -- and a program", ctx)
     if repeat > 1 and (exclusive or not program):
-        raise click.UsageError("--repeat is for one program, without --exclusive", ctx)
+        raise click.UsageError(_NO_REPEAT, ctx)
     if page and page != "-":
         check_writable(page)  # before a program runs in vain
     if program:
@@ -89,9 +89,9 @@ def compare(
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
-        told, with_options = [], []
+        told, with_options = [tables.ONCE] if len(files) == 2 else [], []
     if page:
-        _write(page, program, sides, [*told, *with_options[-1:]], repeat)
+        _write(page, program, sides, [*told, *with_options[-1:]])
     if page == "-" or len(files) == 1:
         return
     both = [side._replace(name=n) for n, side in zip(("before", "after"), sides, strict=False)]
@@ -100,14 +100,17 @@ def compare(
         ctx.exit(1)
 
 
+_NO_REPEAT = "--repeat is for one program; in place of --exclusive set MGPU_RT_EXCLUSIVE=on"
+
+
 def _measured(
     program: list[str], device: str, exclusive: bool, repeat: int
 ) -> tuple[list[Side], list[str], list[str]]:
-    """Runs the program. Returns a run of each mode, a sentence about the times if the program ran
-    several times, and lines about the gain of --exclusive."""
+    """Runs the program. Returns a run of each mode, a sentence about the times, and lines about
+    the gain of --exclusive."""
     from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.statistics import devices
-    from mgpu_rt._cli.stats.tables import Side
+    from mgpu_rt._cli.stats.tables import ONCE, Side
 
     modes = runs.MODES if exclusive else runs.MODES[:2]
     names = [mode.name for mode in modes] if exclusive else ["before", "after"]
@@ -120,20 +123,19 @@ def _measured(
     if exclusive:
         return sides, [], [*runs.word_lines(middles)]
     if repeat == 1:
-        return sides, [], []
-    told = runs.sentence(*([run.seconds for run in each] for each in found))
-    if warning := next((one.warning for one in devices(side.run for side in sides)), ""):
-        told = f"{told}; {warning}"
-    return sides, [told], []
+        return sides, [ONCE], []
+    seconds = ([run.seconds for run in each] for each in found)
+    warning = next((one.warning for one in devices(side.run for side in sides)), "")
+    return sides, [runs.sentence(*seconds, warning)], []
 
 
-def _write(out: str, program: list[str], sides: list[Side], notes: list[str], repeat: int) -> None:
+def _write(out: str, program: list[str], sides: list[Side], notes: list[str]) -> None:
     import shlex
 
     from mgpu_rt._cli import report
 
     line = f"{shlex.join(map(source.named, program))}, run with " if program else ""
     sides = [side._replace(source=f"{line}{side.source}") for side in sides]
-    report.write(out, sides, notes, repeat)
+    report.write(out, sides, notes)
     if out != "-":
         click.echo(f"mgpu-rt: wrote {out}", err=True)

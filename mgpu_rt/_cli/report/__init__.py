@@ -7,7 +7,7 @@ This file computes the page's texts and bars. page.html lays them out with the t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,17 @@ from mgpu_rt._text import printable, shortened
 SENTENCE = 600  # letters of a text on the page
 
 
-def write(out: str, sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) -> None:
-    """Writes the page; - means stdout. `notes` are further sentences below the headline. Each side
-    ran `repeat` times. Raises CommandError."""
-    text = document(sides, notes, repeat)
+def write(out: str, sides: Sequence[Side], notes: Sequence[str] = ()) -> None:
+    """Writes the page; - means stdout. `notes` are further sentences below the headline. Raises
+    CommandError."""
+    text = document(sides, notes)
     if out == "-":
         print(text, end="")
     else:
         files.write(out, text.encode())
 
 
-def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) -> str:
+def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
     last = sides[-1]
     program = last.run.processes[0].program if last.run.processes else Path(last.source).stem
     return _render(
@@ -42,7 +42,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = (), repeat: int = 1) 
         failures=[f"{s.name}: {'; '.join(s.run.failures)}." for s in sides if s.run.failed],
         warnings=sorted({device.warning for device in devices(s.run for s in sides)} - {""}),
         outcome=_outcome(sides),
-        quiet=[*_quiet(sides, repeat), *notes],
+        quiet=[*(f"On {d.description}." for d in devices(s.run for s in sides)), *notes],
         bars=_bars(sides),
         advice=advice(last.run),
         notes=[*tables.notes(sides)],
@@ -97,12 +97,6 @@ def _outcome(sides: Sequence[Side]) -> str:
     if all(start is None for start in starts):
         return f"{told}."
     return f"{told}. HIP's start is in no call: each run pays it once, {each(starts)}."
-
-
-def _quiet(sides: Sequence[Side], repeat: int) -> Iterator[str]:
-    if repeat == 1 and len(sides) > 1 and not any(side.run.failed for side in sides):
-        yield "Each side ran once."
-    yield from (f"On {d.description}." for d in devices(side.run for side in sides))
 
 
 # ---- bars ----

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mgpu_rt._cli.stats.statistics import Counter, Statistics, total
-from mgpu_rt._cli.stats.tables import NONE, questions, waits
+from mgpu_rt._cli.stats.tables import MANY, NONE, PART, asks_often, questions, waits
 from mgpu_rt._text import size
-
-MANY = 10  # a loop repeats more often than this
-PART = 0.1  # relative to the calls' time: a smaller part is not worth a change
 
 
 class Advice(NamedTuple):
@@ -102,7 +99,7 @@ def _of_times(run: Statistics) -> Iterator[Advice]:
             "then stays registered. Else register it once, before the loop.",
         )
     asked = total(questions(run.driver).values())
-    if not run.is_stock and asked.calls >= MANY and asked.ns >= PART * whole:
+    if asks_often(run):
         yield Advice(
             "The library asks the driver often",
             f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "

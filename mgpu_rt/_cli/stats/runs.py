@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Returns the sum over all processes, each since its first call."""
+        """Returns the sum over all processes, each since HIP was initialised."""
         return sum(process.seconds for process in self.statistics.processes)
 
 
@@ -106,18 +106,20 @@ def middle(runs: Sequence[Run]) -> Run:
 _FEWEST = 4
 
 
-def sentence(before: Sequence[float], after: Sequence[float]) -> str:
+def sentence(before: Sequence[float], after: Sequence[float], warning: str = "") -> str:
     """Describes the seconds of both sides' runs. Names a gain only if no run of one side took as
-    long as a run of the other."""
+    long as a run of the other. A warning, that no GPU was timed, replaces the gain."""
     medians = [statistics.median(side) for side in (before, after)]
     spreads = [
         f"{median:.3f} s ({min(side):.3f} to {max(side):.3f})"
         for median, side in zip(medians, (before, after), strict=True)
     ]
     told = (
-        f"{len(before)} runs a side, from the first call to the end: before {spreads[0]}, "
-        f"after {spreads[1]}"
+        f"The tables show the median of {len(before)} runs a side. Since HIP was initialised: "
+        f"before {spreads[0]}, after {spreads[1]}"
     )
+    if warning:
+        return f"{told}: {warning}"
     if len(before) < _FEWEST:
         return f"{told}: too few runs to show a gain (--repeat 5)"
     if min(before) > max(after):
@@ -152,7 +154,7 @@ def word_lines(runs: Sequence[Run]) -> Iterator[str]:
         yield from (f"{mode.name}: {failure}" for failure in run.statistics.failures)
     yield ""
     rows = [
-        ("since the first call", *(f"{1e3 * run.seconds:.3f}" for run in runs)),
+        ("since HIP was initialised", *(f"{1e3 * run.seconds:.3f}" for run in runs)),
         ("output", *("same" if same else "DIFFERS" for same in _same_output(runs))),
     ]
     yield from right_aligned(("with the options, ms", *(mode.name for mode in MODES)), rows)

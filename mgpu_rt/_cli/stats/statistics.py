@@ -145,7 +145,7 @@ class Process:
     pid: int
     rank: int | None
     ended: str
-    seconds: float  # time since the process's first call
+    seconds: float  # time since HIP was initialised, at the first call
 
     @property
     def by_exit(self) -> bool:
@@ -155,7 +155,7 @@ class Process:
     def description(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank}"
         how = "ended by exit" if self.by_exit else "not ended by exit, or still running"
-        return f"process {self.pid}{rank}: {how}, {self.seconds:.3f} s since its first call"
+        return f"process {self.pid}{rank}: {how}, {self.seconds:.3f} s since HIP was initialised"
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,10 @@ QUESTIONS = (
 #: the program copies or frees memory.
 WAITS = ("hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize")
 
+#: From these calls and this part of the program's calls on, it is worth a change to save them.
+MANY = 10
+PART = 0.1
+
 PURPOSE = (
     "The library asks the driver before it takes a shortcut: is the stream idle, does the "
     "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions."
@@ -61,6 +65,11 @@ PURPOSE = (
 GRAPHS = (
     "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5` "
     "compares the times of whole runs."
+)
+
+ONCE = (
+    "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5` compares "
+    "whole runs."
 )
 
 Counted = TypeVar("Counted")
@@ -73,6 +82,12 @@ def work(calls: Mapping[str, Counted]) -> dict[str, Counted]:
 
 def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
     return {name: counted for name, counted in calls.items() if name in QUESTIONS}
+
+
+def asks_often(run: Statistics) -> bool:
+    """Returns whether the library's queries took a considerable part of the program's calls."""
+    asked, whole = total(questions(run.driver).values()), total(run.program.values())
+    return not run.is_stock and asked.calls >= MANY and asked.ns >= PART * whole.ns
 
 
 def waits(driver: Mapping[str, Counter]) -> Counter:
@@ -102,12 +117,14 @@ def calls(sides: Sequence[Side]) -> Iterator[Table]:
 
 def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
     is_one, with_calls = len(sides) == 1, len(sides) < 3
+    has_graphs = any(side.run.graphs.launches for side in sides)
 
     def row(name: str, counters: Sequence[Counter | None]) -> tuple[str, ...]:
         counts = [str(counter.calls) if counter else NONE for counter in counters]
         times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in counters]
-        last = [] if is_one else [factor(ratio(counters[0], counters[-1]))]
-        return (name, *(counts if with_calls else []), *times, *last)
+        compares = not has_graphs or counts[0] == counts[-1]  # a graph replaces calls
+        last = factor(ratio(counters[0], counters[-1])) if compares else NONE
+        return (name, *(counts if with_calls else []), *times, *([] if is_one else [last]))
 
     names = _ordered(layers)
     least = [total(layer.values()).ns / 100 for layer in layers]
@@ -215,7 +232,7 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         yield from (f"{who}{sentence}" for sentence in told if sentence)
     if len(sides) > 1 and any(side.run.graphs.launches for side in sides):
         yield GRAPHS
-    if questions(sides[-1].run.driver):
+    if asks_often(sides[-1].run):
         yield PURPOSE
 
 

@@ -150,7 +150,7 @@ COMPARE = [
     ("--report - a -- true", 2, "name two statistics files"),
     ("--exclusive a b", 2, "needs -- and a program"),
     ("--repeat 3 a b", 2, "--repeat is for one program"),
-    ("--repeat 3 --exclusive -- true", 2, "--repeat is for one program"),
+    ("--repeat 3 --exclusive -- true", 2, "in place of --exclusive set MGPU_RT_EXCLUSIVE=on"),
     ("--report folder stats.json", 2, "Is a directory"),
     ("--report none/p.html stats.json", 2, "No such file or directory"),
     ("--report /dev/full stats.json", 2, "No space left on device"),

@@ -214,7 +214,7 @@ def test_compare_runs_a_program_twice(forum: Path) -> None:
     result = command(*words, f"echo x; {forum}", **ON_SOFTGPU, **hostile)
     assert (result.returncode, result.stderr) == (0, "x\n" * 4)
     assert cells(result.stdout)["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
-    assert "2 runs a side, from the first call to the end: before " in result.stdout
+    assert "the median of 2 runs a side. Since HIP was initialised: before " in result.stdout
 
 
 @pytest.mark.check
@@ -236,7 +236,7 @@ def test_compare_shows_what_one_word_gains(forum: Path) -> None:
     rows = cells(result.stdout)
     assert rows["with the options, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
     assert rows["output"] == ["same"] * 4
-    assert len(rows["since the first call"]) == 4
+    assert len(rows["since HIP was initialised"]) == 4
     files = invoke("compare", "--exclusive", "a", "b")
     assert (files.exit_code, "needs -- and a program" in files.stderr) == (2, True)
 
@@ -320,6 +320,47 @@ def test_a_gain_is_named_only_beyond_the_spread(
     before: list[float], after: list[float], ending: str
 ) -> None:
     assert sentence(before, after).endswith(ending)
+
+
+def test_no_gain_is_named_without_a_gpu() -> None:
+    said = sentence([2.0, 2.2, 2.1, 2.1], [1.0, 1.1, 1.05, 1.05], "EMULATED: no GPU was timed")
+    assert said.endswith("EMULATED: no GPU was timed") and "times as fast" not in said
+
+
+def compare(tmp_path: Path, before: dict, after: dict) -> str:
+    """Compares two runs, and returns the words of the output, with one space between them."""
+    paths = [tmp_path / "before.json", tmp_path / "after.json"]
+    for path, run in zip(paths, (before, after), strict=True):
+        path.write_text(json.dumps(run))
+    return " ".join(invoke("compare", *map(str, paths)).stdout.split())
+
+
+@pytest.mark.parametrize(("ns", "is_told"), [(5_000, True), (4_900, False)])
+def test_the_option_against_questions_is_named_if_they_take_a_tenth(
+    tmp_path: Path, ns: int, is_told: bool
+) -> None:
+    """The program's calls take 50 µs. The advice of the page has this limit, too."""
+    asking = recorded.statistics()
+    asking["hip"]["hipStreamQuery"] = {"calls": 100, "ns": ns}
+    said = compare(tmp_path, recorded.stock(), asking)
+    assert ("MGPU_RT_EXCLUSIVE=on leaves out most" in said) is is_told
+
+
+def test_rows_of_other_numbers_of_calls_have_no_ratio_if_graphs_ran(tmp_path: Path) -> None:
+    graphs = {"built": 1, "refused": 0, "launches": 98, "nodes": 294, "plain": 1}
+    without, ran = recorded.statistics(), recorded.statistics(graphs=graphs)
+    ran["abi"]["mgpuStreamDestroy"] = {"calls": 2, "ns": 10}
+    said = compare(tmp_path, recorded.stock(), ran)
+    assert "mgpuStreamDestroy 100 2 1.000 0.000 – " in said
+    assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
+    without["abi"]["mgpuStreamDestroy"] = {"calls": 2, "ns": 10}
+    said = compare(tmp_path, recorded.stock(), without)
+    assert "mgpuStreamDestroy 100 2 1.000 0.000 100000 " in said
+
+
+def test_a_comparison_of_one_run_a_side_says_so(tmp_path: Path) -> None:
+    said = compare(tmp_path, recorded.stock(), recorded.statistics())
+    assert "Each side ran once, so a row may differ by chance" in said
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,11 @@ def advice(report: Report) -> str:
     """Describes the call that would order the two accesses of a report."""
     other = report["other"]
     who = _LATER.get(report["kind"]) or _short(report)
-    wait = (
-        "mgpuStreamSynchronize" if report["kind"] == "early-unregister" else "mgpuStreamWaitEvent"
-    )
-    said = (
-        f"nothing orders {who} after {_short(other)}: a gpu.wait on the {other['op']}'s token "
-        f"(in C: {wait})"
-    )
+    if report["kind"] == "early-unregister":
+        wait = f"a gpu.wait on the {other['op']}'s token (in C: mgpuStreamSynchronize)"
+    else:
+        wait = "the token of a gpu.wait async on the tokens of both (in C: mgpuStreamWaitEvent)"
+    said = f"nothing orders {who} after {_short(other)}: {wait}"
     if report["kind"] == "early-free":
         return f"{said} would. LLVM's own library forgives it, as hipFree waits for the device"
     return f"{said} would"
@@ -61,6 +59,11 @@ def notes(report: Report) -> list[str]:
         ]
     if report["kind"] == "missing-wait":
         return [_missing_wait(report)]
+    if report["kind"] == "never-destroyed" and report["object"] == "stream":
+        return [
+            "a gpu.wait without async destroys the streams of its tokens (in C: "
+            "mgpuStreamDestroy): list a token of this stream, even if a gpu.wait async joined it"
+        ]
     return []
 
 

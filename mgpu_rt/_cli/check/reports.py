@@ -47,6 +47,7 @@ def _frames(report: Report) -> list[dict[str, Any]]:
         *report.get("place", []),
         *report.get("made", []),
         *report.get("ended", []),
+        *report.get("ended_before", []),
         *report.get("other", {}).get("place", []),
         *allocation.get("allocated", []),
         *allocation.get("freed", []),
@@ -114,6 +115,11 @@ def text(report: Report) -> str:
         if report["kind"] != "never-destroyed" and report.get(what):
             done = "created" if what == "made" else "destroyed"
             said.append(f"  {report['object']} {report['number']} {done} by {_place(report[what])}")
+    if before := report.get("before"):
+        said.append(
+            f"  or {report['object']} {before}, which had this handle before, destroyed by "
+            f"{_place(report['ended_before'])}"
+        )
     if report["kind"] == "uninitialised":
         said += [f"  {line}" for line in _origin(report)]
     elif "other" in report:

@@ -170,6 +170,10 @@ static const char *kind_of(const struct softgpu_finding *finding) {
     return late ? "use-after-unregister" : kinds[finding->verdict];
 }
 
+#define DEVICE_ADDRESS                                                                             \
+    "give the kernel the device's address, which mgpuMemGetDeviceMemRef1dFloat returns for f32, "  \
+    "and mgpuMemGetDeviceMemRef1dInt32 for i32"
+
 static void report_finding(struct wave *w, const struct inst *i, int lane, uint64_t va,
                            unsigned bytes, const struct softgpu_finding *finding) {
     struct softgpu_report report;
@@ -182,13 +186,13 @@ static void report_finding(struct wave *w, const struct inst *i, int lane, uint6
         softgpu_report_block(&report, &finding->block);
     else if (softgpu_registered_address(va, &host))
         softgpu_report_text(&report, "note",
-                            "this is the host's address of registered memory: give the kernel the "
-                            "device's address, which mgpuMemGetDeviceMemRef1dFloat returns");
+                            "this is the host's address of registered memory: " DEVICE_ADDRESS
+                            ". Copy memrefs of other types to memory of gpu.alloc");
     else if (softgpu_is_host_memory(va))
         softgpu_report_text(&report, "note",
-                            "this is memory of the host that is not registered: register it "
-                            "(gpu.host_register; in C: mgpuMemHostRegister), or copy it to "
-                            "memory of gpu.alloc (in C: mgpuMemAlloc)");
+                            "this is memory of the host that is not registered: copy it to memory "
+                            "of gpu.alloc (in C: mgpuMemAlloc), or register it (gpu.host_register; "
+                            "in C: mgpuMemHostRegister) and " DEVICE_ADDRESS);
     softgpu_report_end(&report);
 }
 

@@ -25,9 +25,10 @@ struct table {
 static pthread_mutex_t ops_lock = PTHREAD_MUTEX_INITIALIZER; /* held while HIP starts an op */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;     /* guards all data below */
 static struct table streams, events;
-static struct softgpu_clock last;  /* by slot: the number of ops so far */
-static struct softgpu_clock host;  /* the ops that the host has waited for */
-static struct softgpu_clock fence; /* the null stream's last op, and the ops before that op */
+static struct softgpu_clock last;        /* by slot: the number of ops so far */
+static struct softgpu_clock host;        /* the ops that the host has waited for */
+static struct softgpu_clock fence;       /* the null stream's last op, and the ops before that op */
+static uint32_t reported[SOFTGPU_SLOTS]; /* the ops that count as over after a report */
 static struct object *owners[SOFTGPU_SLOTS];
 static struct softgpu_op *chunks[MOST_CHUNKS];
 static uint32_t op_count;
@@ -77,8 +78,11 @@ static struct object *make(struct table *table, void *handle, const struct softg
         *bucket = object;
     }
     object->handle = handle;
-    object->known =
-        (struct softgpu_object){.state = SOFTGPU_KNOWN, .number = ++table->made, .made = *place};
+    object->known = (struct softgpu_object){.state = SOFTGPU_KNOWN,
+                                            .number = ++table->made,
+                                            .made = *place,
+                                            .before = object->known.number,
+                                            .ended_before = object->known.ended};
     memset(&object->clock, 0, sizeof object->clock);
     return object;
 }
@@ -222,7 +226,9 @@ static bool is_over(uint32_t number, const uint32_t *seen) {
 }
 
 bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock) {
-    return is_over(number, clock->seen);
+    const struct softgpu_op *op = op_at(number);
+    return is_over(number, clock->seen) ||
+           op->count <= __atomic_load_n(&reported[op->slot], __ATOMIC_RELAXED);
 }
 
 bool softgpu_host_awaited(uint32_t number, bool strictly) {
@@ -240,6 +246,8 @@ void softgpu_order_reported(uint32_t number) {
         advance(&host.strict[op->slot], op->count);
         if (owners[op->slot])
             join(&host, &owners[op->slot]->clock); /* the stream's earlier ops are also over */
+        /* The op that runs now began with an older clock. */
+        __atomic_store_n(&reported[op->slot], host.seen[op->slot], __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&lock);
 }

@@ -84,6 +84,8 @@ struct softgpu_object {
     unsigned number; /* counted separately for streams and for events, from 1 */
     bool recorded;   /* the event was recorded at least once */
     struct softgpu_place made, ended;
+    unsigned before; /* the number of the previous one with this handle, or 0 */
+    struct softgpu_place ended_before;
 };
 
 void softgpu_stream_made(void *stream, const struct softgpu_place *place);

@@ -38,6 +38,10 @@ void softgpu_report_object(const char *kind, const char *call, const char *what,
     softgpu_report_number(&report, "number", object->number);
     softgpu_report_place(&report, "made", &object->made);
     softgpu_report_place(&report, "ended", &object->ended);
+    if (object->before) {
+        softgpu_report_number(&report, "before", object->before);
+        softgpu_report_place(&report, "ended_before", &object->ended_before);
+    }
     softgpu_report_end(&report);
 }
 

@@ -188,6 +188,12 @@ DOCTOR = {
     ),
 }
 
+#: Registers the host's memory, and gives the kernel the address that the advice names.
+SEEN = (
+    "sed 's/.*gpu.launch blocks/  %seen = call @{0}(%ranked) : (memref<?xf32>) -> "
+    "memref<?xf32>\\n&/; s/, %memory/, %seen/; s/] : memref<4/] : memref<?/' registered.mlir "
+    "> seen.mlir && mgpu-rt check seen.mlir"
+)
 #: Advice of commands on the program that they are given.
 GIVEN = {
     "diff without --": (
@@ -210,17 +216,34 @@ GIVEN = {
     ),
     "memory of the host": (
         "mgpu-rt check on-host.mlir",
-        r"not registered: register it .*, or copy it to memory of (gpu.alloc)",
+        r"not registered: copy it to memory of (gpu.alloc)",
         "sed 's/memref.alloc()/{0} ()/' on-host.mlir > on-gpu.mlir && mgpu-rt check on-gpu.mlir",
         (0, "found no fault"),
     ),
     "the host's address of registered memory": (
         "mgpu-rt check registered.mlir",
         r"give the kernel the device's address, which (mgpuMemGetDeviceMemRef1dFloat) returns",
-        "sed 's/.*gpu.launch blocks/  %seen = call @{0}(%ranked) : (memref<?xf32>) -> "
-        "memref<?xf32>\\n&/; s/, %memory/, %seen/; s/] : memref<4/] : memref<?/' registered.mlir "
-        "> seen.mlir && mgpu-rt check seen.mlir",
+        SEEN,
         (0, "found no fault"),
+    ),
+    "the device's address of memory that is not yet registered": (
+        "mgpu-rt check on-host.mlir",
+        r"or register it .* device's address, which (mgpuMemGetDeviceMemRef1dFloat) returns",
+        SEEN,
+        (0, "found no fault"),
+    ),
+    "two streams without an order": (
+        "mgpu-rt check unjoined.mlir",
+        r"the token of a (gpu.wait async) on the tokens of both",
+        "sed 's/%b3 =/%both = {0} [%b2, %a3]\\n&/; s/func async \\[%b2/func async [%both/' "
+        "unjoined.mlir > joint.mlir && mgpu-rt check joint.mlir",
+        (12, "mgpu-rt: 1 warning"),
+    ),
+    "a stream that another has joined": (
+        "mgpu-rt check joined.mlir",
+        r"list a token of this stream, even if a gpu.wait async joined it",
+        "sed 's/gpu.wait .%b5, %a4/&, %b2/' joined.mlir > listed.mlir && mgpu-rt check listed.mlir",
+        (12, "found no fault"),
     ),
 }
 

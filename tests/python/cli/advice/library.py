@@ -75,6 +75,13 @@ LIBRARY = {
         f"large.mlir > sized.mlir && {RUN} sized.mlir",
         (7, ""),
     ),
+    "a block of gpu.launch that is too large": (
+        f"{RUN} blocks.mlir",
+        r"\(a gpu.launch: by (constant)s\)",
+        "sed 's/func.call @size() : () -> index/arith.{0} 512 : index/' blocks.mlir > const.mlir "
+        f"&& {RUN} const.mlir",
+        (7, ""),
+    ),
     "a kernel that the image lacks": (
         f"mgpu-rt lower --emit image {PRINTS} -o steps.hsaco && cc {EXAMPLES / 'c/launch.c'} "
         f"$(mgpu-rt config --libs) -o launch && {RUN} ./launch steps.hsaco",

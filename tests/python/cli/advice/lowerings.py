@@ -55,6 +55,25 @@ LOWERINGS = {
         f"s/%x = memref.load/gpu.wait [%u]\\n  &/' shared.mlir > s.mlir && {RUN} s.mlir",
         (7, ""),
     ),
+    "a launch with two tokens": (
+        f"{RUN} tokens.mlir",
+        r"join them by (gpu.wait async \[.*\]) before",
+        "sed 's/%b3 =/%both = {0}\\n&/; s/func async \\[%b2, %a3/func async [%both/' tokens.mlir "
+        f"> joint.mlir && {RUN} joint.mlir",
+        (12, ""),
+    ),
+    "a result that is not printed": (
+        "mgpu-rt lower --emit executable long.mlir -o long",
+        r"does not print main's result \(i64\): `mgpu-rt (run )(long.mlir)` does",
+        "mgpu-rt {0} --device softgpu {1}",
+        (0, "12\n"),
+    ),
+    "an executable without main": (
+        "mgpu-rt lower --emit executable named.mlir -o named",
+        r"`mgpu-rt run (--entry) FUNCTION` runs a function without a main",
+        f"{RUN} {{0}} named named.mlir",
+        (0, "12\n"),
+    ),
     "a kernel that allocates": (
         f"{RUN} allocates.mlir",
         r"use (memref.alloca),",

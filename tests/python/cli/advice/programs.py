@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.python.cli.check.test_check import ON_THE_HOST
+from tests.python.cli.check.test_streams import TWO_STREAMS
 from tests.python.cli.test_fault import FAR
 from tests.python.cli.test_report import counted
 from tests.support.child import ROOT
@@ -144,6 +145,17 @@ LARGE = """module attributes {gpu.container_module} {
     return %x : i32
   }
 }"""
+SIZED = """func.func @size() -> index {
+  %size = arith.constant 512 : index
+  return %size : index
+}"""
+ADDS = """%seven = arith.constant 7 : i32
+    %sum = arith.addi %number, %seven : i32"""
+LONG = """func.func @main() -> i64 {
+  %twelve = arith.constant 12 : i64
+  return %twelve : i64
+}"""
+BOTH = "%both = gpu.wait async [%b2, %a3]"
 FORKS = """import ctypes, multiprocessing, sys
 import mgpu_rt
 library = ctypes.CDLL(mgpu_rt.library_path())
@@ -264,6 +276,15 @@ PROGRAMS = {
     "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
     "twice.mlir": TWICE,
     "large.mlir": LARGE,
+    "blocks.mlir": SIZED
+    + reduces(ADDS).replace("arith.constant 64 :", "func.call @size() : () ->"),
+    "long.mlir": LONG,
+    "named.mlir": LONG.replace("@main", "@named"),
+    "unjoined.mlir": TWO_STREAMS,
+    "tokens.mlir": TWO_STREAMS.replace("func async [%b2]", "func async [%b2, %a3]"),
+    "joined.mlir": TWO_STREAMS.replace("%b3 =", f"{BOTH}\n    %b3 =").replace(
+        "func async [%b2]", "func async [%both]"
+    ),
     "forks.py": FORKS,
     "captures.py": CAPTURES,
     "on-host.mlir": ON_THE_HOST,

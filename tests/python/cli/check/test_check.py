@@ -239,7 +239,7 @@ def test_memory_of_the_host_is_named(tmp_path: Path) -> None:
     done = check("--", built)
     assert done.returncode == 1
     assert ", an address of the host [unmapped]" in done.stderr
-    assert "  this is memory of the host that is not registered: register it " in done.stderr
+    assert "  this is memory of the host that is not registered: copy it to " in done.stderr
     done = command("run", "--device", "softgpu", "--", built, **hip())
     assert "4 bytes: memory of the host that is not registered (gpu.host_register" in done.stderr
 

@@ -3,6 +3,7 @@ on a GPU."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,69 @@ def test_a_wait_on_a_loops_token_is_found(tmp_path: Path) -> None:
     }
     line = LOOP.splitlines().index("  gpu.wait [%last]") + 1
     assert f":{line}'" in str(found[0]["place"])
+
+
+#: A kernel on one stream reads what a copy and a kernel write on another.
+TWO_STREAMS = """
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @square(%a: memref<128xi32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %a[%i] : memref<128xi32>
+      %w = arith.muli %v, %v : i32
+      memref.store %w, %a[%i] : memref<128xi32>
+      gpu.return
+    }
+    gpu.func @sum(%a: memref<128xi32>, %b: memref<128xi32>) kernel {
+      %i = gpu.thread_id x
+      %v = memref.load %a[%i] : memref<128xi32>
+      %w = memref.load %b[%i] : memref<128xi32>
+      %s = arith.addi %v, %w : i32
+      memref.store %s, %b[%i] : memref<128xi32>
+      gpu.return
+    }
+  }
+  func.func @main() -> i32 {
+    %none = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = arith.constant 128 : index
+    %three = arith.constant 3 : i32
+    %host = memref.alloc() : memref<128xi32>
+    scf.for %i = %none to %n step %one {
+      memref.store %three, %host[%i] : memref<128xi32>
+    }
+    %a0 = gpu.wait async
+    %a, %a1 = gpu.alloc async [%a0] () : memref<128xi32>
+    %a2 = gpu.memcpy async [%a1] %a, %host : memref<128xi32>, memref<128xi32>
+    %a3 = gpu.launch_func async [%a2] @kernels::@square blocks in (%one, %one, %one)
+        threads in (%n, %one, %one) args(%a : memref<128xi32>)
+    %b0 = gpu.wait async
+    %b, %b1 = gpu.alloc async [%b0] () : memref<128xi32>
+    %b2 = gpu.memcpy async [%b1] %b, %host : memref<128xi32>, memref<128xi32>
+    %b3 = gpu.launch_func async [%b2] @kernels::@sum blocks in (%one, %one, %one)
+        threads in (%n, %one, %one) args(%a : memref<128xi32>, %b : memref<128xi32>)
+    %b4 = gpu.memcpy async [%b3] %host, %b : memref<128xi32>, memref<128xi32>
+    %b5 = gpu.dealloc async [%b4] %b : memref<128xi32>
+    %a4 = gpu.dealloc async [%a3] %a : memref<128xi32>
+    gpu.wait [%b5, %a4]
+    %sum = memref.load %host[%one] : memref<128xi32>
+    return %sum : i32
+  }
+}
+"""
+
+
+def test_one_missing_wait_for_a_copy_and_a_kernel_causes_one_report(tmp_path: Path) -> None:
+    found = reports_of([built(TWO_STREAMS, tmp_path)], tmp_path)
+    assert [report["kind"] for report in found] == ["stream-race"]
+
+
+def test_a_handle_that_came_back_names_the_stream_that_had_it_before(tmp_path: Path) -> None:
+    text = TWO_STREAMS.replace("    %b0 =", "    gpu.wait [%a3]\n    %b0 =")
+    done = check("--", built(text, tmp_path))
+    line = text.splitlines().index("    gpu.wait [%a3]") + 1
+    before = "  or stream 1, which had this handle before, destroyed by main ("
+    assert re.search(rf"{re.escape(before)}\S+:{line}\)", done.stderr), done.stderr
 
 
 #: Creates three streams at one place, and copies to the host on each stream.

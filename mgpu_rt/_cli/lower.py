@@ -4,6 +4,7 @@ input for mlir-runner."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from mgpu_rt._lowering.steps import Step
 
 _LINKED = ("executable", "library")
+#: A main whose result `mgpu-rt run` prints.
+_PRINTED = re.compile(r"^[^/\n]*\bfunc\.func @main\(\) -> (i64|index|f32|f64)\b", re.MULTILINE)
 
 
 @click.command()
@@ -147,6 +150,12 @@ def lower(
             return
         content = _content(text, pipeline, emit, links, graphs)
         _write(out, content, executable=emit in _LINKED)
+    if emit == "executable" and (result := _PRINTED.search(text)):
+        click.echo(
+            f"mgpu-rt: {out} does not print main's result ({result[1]}): `mgpu-rt run {program}` "
+            "does",
+            err=True,
+        )
 
 
 def _prepared(text: str, pipeline: Pipeline) -> Pipeline:

@@ -77,6 +77,8 @@ def _refusal(failed: LoweringFailed, program: str) -> CommandError:
     told += " (`mgpu-rt lower --dry-run` prints the commands)"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         names = ", ".join(sorted(undefined))
+        if undefined == {"main"}:
+            told += "; `mgpu-rt run --entry FUNCTION` runs a function without a main"
         return CommandError(f"{told}; name a file or library that defines {names} with --link")
     why = preparation.advice(failed.complaint)
     return CommandError(f"{told}; {why}" if why else told)

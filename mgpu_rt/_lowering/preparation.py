@@ -27,6 +27,8 @@ _COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\
 _STRIDES = re.compile(r"\bstrided<|\baffine_map<")
 _ALIAS = re.compile(r"^[ \t]*([!#][\w$.-]+)[ \t]*=(.*)", re.MULTILINE)
 _FILL = re.compile(r"\bgpu\.memset\b[^:]*:[^\n]*,\s*(i1|i8|i64|f64|f8\w+|index)\s*$", re.MULTILINE)
+#: A list of tokens, of which only gpu.wait takes several.
+_TOKENS = re.compile(r"\b(gpu\.(?!wait\b)\w+)\s+async\s*\[([^\]]*,[^\]]*)\]")
 _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*):\s*")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -84,6 +86,11 @@ def preparation(text: str) -> Preparation:
         raise ValueError(
             f"{_line(text, wrong)}: gpu.memset of {wrong[1]}: MLIR fills only elements of 16 or 32 "
             "bits; fill these by a kernel, or copy them by gpu.memcpy"
+        )
+    if wrong := _TOKENS.search(text):
+        raise ValueError(
+            f"{_line(text, wrong)}: {wrong[1]} with several tokens: MLIR lowers it with one, so "
+            f"join them by gpu.wait async [{wrong[2]}] before"
         )
     linalg, linalg_told = _linalg(text)
     passes, told = [*linalg], [*linalg_told]

@@ -11,8 +11,8 @@ static struct advice cut = {
             "%ld becomes a grid of %u x %u x %u with blocks of %u x %u x %u"};
 static struct advice block_too_large = {
     .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
-            "for: give its size in known_block_size, an attribute of gpu.func, or launch smaller "
-            "blocks"};
+            "for: give its size in known_block_size, an attribute of gpu.func (a gpu.launch: by "
+            "constants), or launch smaller blocks"};
 static struct advice memory_too_large = {
     .text = "%u bytes of dynamic workgroup memory, and %lu bytes that kernel '%s' has itself, are "
             "more than the %d bytes that a block may have on this GPU"};

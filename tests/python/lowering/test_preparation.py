@@ -125,6 +125,10 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
         ),
         ("gpu.memset %d, %v : memref<4xi64>, i64", "line 1: gpu.memset of i64"),
         (
+            "%t = gpu.wait async [%r, %s]\n%u = gpu.dealloc async [%t,\n %s] %d : memref<4xf32>",
+            "line 2: gpu.dealloc with several tokens",
+        ),
+        (
             "%m = gpu.alloc host_shared () : memref<4xf32>\ngpu.dealloc %m : memref<4xf32>",
             "gpu.dealloc (line 2) would get a token, and with it gpu.alloc host_shared (line 1)",
         ),

@@ -9,8 +9,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import click
-
 from mgpu_rt._cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ def check_writable(path: str | Path) -> None:
 
 def claim(folder: str) -> str:
     """Creates the folder of a recording, and returns its name. If the folder holds something, a
-    number is appended, and a line says so. Raises CommandError."""
+    number is appended. Raises CommandError."""
     from mgpu_rt.runtime import _folder
 
     for number in itertools.count(1):
@@ -97,7 +95,5 @@ def claim(folder: str) -> str:
             continue
         except OSError as error:
             raise unwritable(name, error) from None
-        if name != folder:
-            click.echo(f"mgpu-rt: '{folder}' exists, so '{name}' gets the recording", err=True)
         return name
     raise AssertionError

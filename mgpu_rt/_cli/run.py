@@ -121,7 +121,9 @@ def run(
         environment["MGPU_RT_ERRORS"] = "fail"
     if record:
         executable.check(program, as_shell=True)
-        record = files.claim(record)
+        record = files.claim(folder := record)
+        if record != folder:
+            click.echo(f"mgpu-rt: '{folder}' exists, so '{record}' gets the recording", err=True)
         hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
     environment |= overrides.environment(hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))

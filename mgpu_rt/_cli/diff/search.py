@@ -304,5 +304,5 @@ def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
     if names:
         listed = ", ".join(f"'{name}'" for name in sorted(names)[:3])
         yield f"not compared: variables that kernels can write, {listed}"
-    if not any(pair.before.blocks for pair in pairs):
+    if pairs and not any(pair.before.blocks for pair in pairs):
         yield "not compared: no argument of a launch leads to device memory"

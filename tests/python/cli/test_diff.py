@@ -72,9 +72,11 @@ def test_a_launch_that_cannot_be_recorded_leaves_a_file(
 @pytest.mark.check
 def test_equal_programs_leave_nothing(tmp_path: Path) -> None:
     before = variant("with")
-    done = diff(tmp_path / "out", "--device", "softgpu,gfx90a", "--", before)
+    (taken := tmp_path / "out").touch()
+    done = diff(taken, "--device", "softgpu,gfx90a", "--", before)
     assert (done.returncode, done.stdout.splitlines()[2:]) == (0, ["1 launch compared: equal"])
-    assert not (tmp_path / "out").exists()
+    assert [*tmp_path.iterdir()] == [taken]
+    assert "gets the recording" not in done.stderr
 
 
 # ---- which launch is which ----
@@ -134,6 +136,16 @@ def test_a_side_that_is_not_deterministic_is_refused(
     monkeypatch.setattr(search, "run", run)
     with pytest.raises(CommandError, match="after is not deterministic: launch 1"):
         search.search(sides, Allowed(None, 0, "f32"), tmp_path, tmp_path)
+
+
+def test_runs_without_a_common_launch_name_only_where_they_diverge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
+    found = {"before": launches("ab"), "after": launches("c")}
+    monkeypatch.setattr(search, "run", lambda side, _: (found[side.name], False))
+    lines, status = search.search(sides, Allowed(None, 0, "f32"), tmp_path, tmp_path)
+    assert (lines[3:], status) == (["0 launches compared"], 1)
 
 
 @pytest.mark.parametrize(

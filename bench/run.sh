@@ -19,7 +19,7 @@ fi
 mkdir -p "$OUT"
 status=0
 for part in \
-	"--device cuda --only programs --repetitions 5" \
+	"--device cuda --only programs --only processes --repetitions 5" \
 	"--device cuda --only models --model decode --model block --model blocks --repetitions 5" \
 	"--device cuda --only graphs --model mlp --model block --model blocks --repetitions 5" \
 	"--device cuda --only in_python --repetitions 5" \

@@ -112,15 +112,13 @@ CLAIMS = {
     "LLVM 22 lowered": ["models mgpu_rt .* 22", "models lazy .* 22", "graphs graph .* 22"],
     "LLVM 19, and each": ["models mgpu_rt .*registered.* 19", "models lazy .*registered.* 19"],
     "LLVM 22, and each": ["models mgpu_rt .*registered.* 22", "models lazy .*registered.* 22"],
-    "works": ["models mgpu_rt waits", "models lazy waits"],
+    "works": ["models mgpu_rt waits|shared", "models lazy waits|shared"],
     "submits": ["models mgpu_rt chain 22", "graphs graph chain 22"],
     "allocates": ["programs mgpu_rt grow|ragged"],
     "forks and joins two": ["programs mgpu_rt forkjoin"],
     "forks and joins without": ["programs mgpu_rt forkjoin-nowait"],
-    "registers": [
-        "models mgpu_rt registered + programs mgpu_rt vecadd",
-        "models lazy registered + programs lazy vecadd",
-    ],
+    "registers": ["models mgpu_rt registered", "models lazy registered"],
+    "runs": ["processes mgpu_rt churn.*|ragged.*"],
 }
 
 

@@ -181,7 +181,7 @@ if sys.argv[1:]:
 else:
     hip, stream = ctypes.CDLL(os.environ["MGPU_RT_HIP"]), ctypes.c_void_p()
     hip.hipStreamCreate(ctypes.byref(stream))
-    with mgpu_rt.use_stream(stream):
+    with mgpu_rt.use_stream(stream.value):
         hip.hipStreamBeginCapture(stream, 0)
         scale(array, 3.0)
 """

@@ -71,6 +71,17 @@ def test_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 
 
+def test_a_maximum_of_equal_operands_is_the_first() -> None:
+    """The random operands are never equal."""
+    cases = [case for case in all_cases("gfx90a") if case.name in ("s_max_i32", "s_max_u32")]
+    wave = Wave(1, 0, 0, (7, 7, 0), [(0, 0, 0, 0)] * LANES)
+    code = loaded("gfx90a", cases)
+    for case in cases:
+        (result,) = code.run(case.name, [wave])
+        assert difference(case, wave, result) == ""
+        assert result.scc == 1
+
+
 @pytest.mark.check
 def test_instructions_follow_the_pseudocode_at_limits() -> None:
     check("gfx90a", "limits", 1, limit_waves)

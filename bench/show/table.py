@@ -29,7 +29,8 @@ def programs(results: dict[str, Any], device: str, name: str = "programs") -> st
         if "us" in row:
             taken.setdefault(f"{row['program']}, LLVM {row['llvm']}", {})[row["side"]] = row["us"]
     sides = _sides(taken.values())
-    head = f"{_measured(results, benchmark)}, µs an iteration"
+    of = "" if name == "programs" else " of the slowest process"
+    head = f"{_measured(results, benchmark)}, µs an iteration{of}"
     rows = [(name, *(_cell(by.get(side)) for side in sides)) for name, by in taken.items()]
     return _table(head, ["program", *(TITLES[side] for side in sides)], rows)
 

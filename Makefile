@@ -80,13 +80,13 @@ $(STEPS:%=needs-%): needs-%:
 	@CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' sh csrc/packaging/need.sh $(NEEDS_$*)
 
 # A recent pip takes half the time to select packages. The pip of $(PYTHON) installs it faster than
-# ensurepip installs an old one; without a pip, $(PYTHON) still has ensurepip.
+# ensurepip installs an old one. If there is no pip, or no recent one to install, ensurepip does.
 $(VENV)/.tools: tests/requirements.lock | needs-build
 	@echo "Installing Python packages into $(VENV)"
 	$(PYTHON) -m venv --without-pip $(VENV)
 	$(PYTHON) -m pip --quiet --python $(BIN)/python install $(LOCKED) pip 2>/dev/null || \
 		$(PYTHON) -m venv $(VENV)
-	$(PIP) install $(LOCKED) pip setuptools cffi click
+	$(PIP) install $(LOCKED) setuptools cffi click
 	touch $@
 
 # Compiling waits for what it needs.

@@ -24,8 +24,8 @@ enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
 
 static struct block *heaps[MOST_DEVICES];
 static struct block *entering[MOST_DEVICES]; /* linked by next_sibling; any thread adds blocks */
-static size_t small_bytes[MOST_DEVICES];     /* of the blocks in the queue up to BLOCK_EXACT_UP_TO
-                                              * bytes,     an upper bound of the idle ones */
+/* The bytes of the small blocks in the queue: an upper bound of the idle ones. */
+static size_t small_bytes[MOST_DEVICES];
 
 /* Returns a block's age. The age orders blocks by the time of the last free, and then by the number
  * of uses. */

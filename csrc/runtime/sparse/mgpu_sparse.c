@@ -28,13 +28,17 @@ static const struct sparse_plugin *plugin_get(void) {
     return plugin;
 }
 
-/* Some functions return the result of a function without one, which ISO C forbids. */
-#pragma GCC diagnostic ignored "-Wpedantic"
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result impl_##name params {                                                                    \
         const struct sparse_plugin *known = plugin_get();                                          \
         return known ? known->name args : (result)0;                                               \
+    }
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
+    void impl_##name params {                                                                      \
+        const struct sparse_plugin *known = plugin_get();                                          \
+        if (known)                                                                                 \
+            known->name args;                                                                      \
     }
 #include "../../abi.def"
 

@@ -98,13 +98,12 @@ def make(
     *,
     launch: int | None = None,
     image: str | None = None,
-    checked: bool = False,
     **options: Any,
 ) -> int:
     """Repeats a launch in this process, and prints the result. Returns the command's exit status.
 
     `launch` counts from 1; `image` is the path of another image; `options` are the arguments of
-    `Recording.replay`. With `checked`, makes the launch for `mgpu-rt check`, and prints nothing.
+    `Recording.replay`.
     """
     from mgpu_rt._launch.modules import choose
     from mgpu_rt._text import say
@@ -125,8 +124,6 @@ def make(
     except FAILURES as error:
         say(f"mgpu-rt: {str(error) or 'out of memory'}")
         return 2
-    if checked:
-        return 0
     try:
         click.echo(str(replayed))
     except OSError as error:

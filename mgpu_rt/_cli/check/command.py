@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from mgpu_rt._cli import parameters, source
@@ -18,18 +16,12 @@ from mgpu_rt._cli.errors import CommandError
 @click.option(
     "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
 )
-@click.option(
-    "--launch",
-    type=click.IntRange(min=1),
-    help=("The number of a launch, if PROGRAM is a recording.  [default: the first]"),
-)
 @source.options
-@click.argument("program", type=parameters.PATH, metavar="PROGRAM|RECORDING")
+@click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(
     device: str,
     json_file: str | None,
-    launch: int | None,
     program: str,
     arguments: tuple[str, ...],
     wanted: source.Wanted,
@@ -38,7 +30,7 @@ def check(
 
     A .mlir file is lowered with line tables first, so that faults name its lines.
 
-    RECORDING is a folder of `mgpu-rt run --record`: check runs a single recorded launch.
+    `mgpu-rt check -- mgpu-rt replay RECORDING` checks a launch of `mgpu-rt run --record`.
 
     With --device hip or cuda, check examines only the program's calls: streams, events, waits and
     copies.
@@ -50,16 +42,9 @@ def check(
     import tempfile
     from pathlib import Path
 
-    from mgpu_rt._cli import child, executable, files, replay, terminal
-    from mgpu_rt._cli.check import orders, recordings, reports, runs
+    from mgpu_rt._cli import child, executable, files, terminal
+    from mgpu_rt._cli.check import orders, reports, runs
 
-    recording = program if os.path.isdir(program) else None
-    if recording:
-        device = recordings.device(recording, launch, device, arguments)
-        program, *words = replay.command_of(recording, launch=launch, checked=True)
-        arguments = tuple(words)
-    elif launch:
-        raise CommandError(f"'{program}' is not a recording: --launch is only for recordings")
     on = "softgpu" if device == "auto" else device
     program = source.executable(program, on, wanted, lines=True)
     executable.check(program)
@@ -73,15 +58,11 @@ def check(
         status = over.status or 0
         begun, ended, failed, found = reports.read(output)
     end = child.signal_name(status)
-    if recording and status == recordings.NOT_MADE:
-        raise SystemExit(status)
     if not begun and over.interrupted:
         raise KeyboardInterrupt
     if not begun:
         how = f"{end} ended it{child.reason_in_images(program, status)}; " if end else ""
         raise CommandError(f"nothing was checked: {how}{source.no_call(program)}")
-    if recording:
-        recordings.describe(found)
     early = "" if ended else "a signal or _exit"
     for report in found:
         terminal.message(reports.text(report))
@@ -89,10 +70,7 @@ def check(
     why = child.reason_in_images(program, status)
     click.echo(f"mgpu-rt: {last}; {runs.unexamined(on)}{why}", err=True)
     if json_file:
-        try:
-            Path(json_file).write_text(reports.as_json(found))
-        except OSError as error:
-            raise files.unwritable(json_file, error) from None
+        files.write(json_file, reports.as_json(found).encode())
     if over.interrupted:
         raise KeyboardInterrupt
     faulty = not all(map(orders.is_warning, found))

@@ -318,7 +318,7 @@ def _name(allocation: dict[str, Any]) -> str:
         return "registered memory"
     if allocation["memory"] == "host":
         return "the host's block"
-    return allocation.get("name") or f"allocation {allocation['number']}"
+    return f"allocation {allocation['number']}"
 
 
 def _place(frames: list[dict[str, Any]]) -> str:

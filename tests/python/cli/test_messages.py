@@ -236,8 +236,7 @@ CHECK = [
     ("--json none/x -- true", 2, "No such file or directory"),
     ("-- ./plain", 2, "called none of the library's functions"),
     ("-- ./dead", 2, "nothing was checked: signal 6 (SIGABRT) ended it"),
-    ("--launch 1 -- true", 2, "is not a recording"),
-    ("folder", 2, "holds no launch"),
+    ("folder", 2, "is not an executable file"),
 ]
 REPLAY = [
     ("folder", 2, "holds no launch"),

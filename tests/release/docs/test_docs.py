@@ -219,7 +219,7 @@ ELSEWHERE = {
     "mgpu-rt selftest --json first.json": "tests/python/selftest",
     "mgpu-rt selftest --json second.json": "tests/python/selftest",
     "mgpu-rt selftest --harsh --json harsh.json": "tests/python/selftest",
-    "mgpu-rt check recording": "tests/python/cli/check",
+    "mgpu-rt check -- mgpu-rt replay recording": "tests/python/cli/check",
     "mgpu-rt run --device gfx942 -- ./steps": "tests/devices/rocm",
     "mgpu-rt check --device gfx942 -- ./steps": "tests/devices/rocm",
 }

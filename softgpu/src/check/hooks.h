@@ -1,6 +1,5 @@
 /* The hooks through which the emulated device calls the checker. In the ordinary build, these
- * macros do not call the checker. Removing the macros from the sources does not change any byte of
- * the ordinary build (softgpu/tests/check/test_bytes.py). */
+ * macros do not call the checker: that build lacks the checker's objects, and would not link. */
 #ifndef SOFTGPU_CHECK_HOOKS_H
 #define SOFTGPU_CHECK_HOOKS_H
 

@@ -39,11 +39,13 @@ def on_targets(*targets: str, seldom: Sequence[str] = OLDER) -> pytest.MarkDecor
 
 
 class Fault(Exception):
-    """Raised if a kernel stopped with a fault; the text contains the location and the reason."""
+    """Raised if a kernel stopped with a fault; the text contains the location and the reason. The
+    kind is a member of enum softgpu_fault_kind."""
 
-    def __init__(self, text: str, address: int) -> None:
+    def __init__(self, text: str, address: int, kind: int) -> None:
         super().__init__(text)
         self.address = address
+        self.kind = kind
 
 
 @lru_cache
@@ -166,7 +168,7 @@ def dispatch(
     grid: Sequence[int],
     block: Sequence[int],
     arguments: bytes,
-    private: int | None = None,
+    dimensions: int = 3,
 ) -> None:
     """Runs a kernel over a grid of work-items, and raises Fault if the kernel faults."""
     lib = library()
@@ -177,11 +179,11 @@ def dispatch(
     packet = struct.pack(
         "<HHHHHHIIIIIQQQQ",
         2 | 1 << 8,
-        3,
+        dimensions,
         *block3,
         0,
         *grid3,
-        kernel.private_size if private is None else private,
+        kernel.private_size,
         kernel.group_size,
         kernel.object,
         kernarg.va,
@@ -194,7 +196,7 @@ def dispatch(
     good = lib.isa_dispatch(target.encode(), buffer, text, len(text), ctypes.byref(address))
     kernarg.unmap()
     if not good:
-        raise Fault(text.value.decode(), address.value)
+        raise Fault(text.value.decode(), address.value, lib.isa_fault_kind())
 
 
 def kernarg_size(arguments: bytes, kernel: Kernel) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -149,10 +149,9 @@ class Loaded:
         self.input.write(bytes(data))
         arguments = struct.pack("<QQ", self.input.va, self.output.va) + extra
         count = len(data) // IN_WAVE
-        grid = [LANES * count]
-        dispatch(
-            self.target, self.code.kernel(name), grid, [LANES], arguments, private=private or None
-        )
+        kernel = self.code.kernel(name)
+        kernel = replace(kernel, private_size=private or kernel.private_size)
+        dispatch(self.target, kernel, [LANES * count], [LANES], arguments)
         results = []
         for n in range(count):
             raw = self.output.read(OUT_WAVE, n * OUT_WAVE)

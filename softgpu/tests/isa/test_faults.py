@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import struct
@@ -12,7 +11,7 @@ import pytest
 
 from tests.support.patience import run_process
 
-from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
+from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch
 
 pytestmark = pytest.mark.check
 
@@ -220,33 +219,3 @@ def test_a_barrier_does_not_wait_for_waves_that_ended() -> None:
         meet: s_barrier""",
         size=128,
     )
-
-
-#: Members of enum softgpu_fault_kind for faults of packets.
-PACKET_FAULTS = {"dimensions": 5, "group memory": 6, "group size": 7, "code": 8}
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes"),
-    (
-        ("dimensions", {"setup": 0}),
-        ("group memory", {"group": (64 << 10) + 1}),
-        ("group size", {"width": 1025}),
-        ("code", {"object": 0}),
-    ),
-)
-def test_each_fault_of_a_packet_has_a_kind_of_its_own(kind: str, changes: dict[str, int]) -> None:
-    """ROCr converts each kind of fault to a different error."""
-    code = CodeObject(assemble("gfx90a", KERNEL.format(text="s_nop 0")))
-    kernel = code.kernel("kernel")
-    width = changes.get("width", 64)
-    packet = struct.pack(
-        "<HHHHHHIIIIIQQQQ",
-        *(2, changes.get("setup", 1), width, 1, 1, 0, width, 1, 1, 0),
-        *(changes.get("group", 256), changes.get("object", kernel.object), 0, 0, 0),
-    )
-    buffer, text = ctypes.create_string_buffer(packet, 64), ctypes.create_string_buffer(1024)
-    address = ctypes.c_uint64()
-    lib = library()
-    assert not lib.isa_dispatch(b"gfx90a", buffer, text, len(text), ctypes.byref(address))
-    assert lib.isa_fault_kind() == PACKET_FAULTS[kind], text.value

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
+from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch
 
 pytestmark = pytest.mark.check
 
@@ -35,8 +35,9 @@ KERNEL = (
 .end_amdhsa_kernel
 """
 )
-#: Numbers from enum softgpu_fault_kind, which has no member for scratch.
-ERRORS = {"scratch": 0, "dimensions": 5, "group size": 7, "registers": 9}
+#: Members of enum softgpu_fault_kind, which has none for scratch. ROCr converts each kind to an
+#: error of its own.
+SCRATCH, DIMENSIONS, GROUP_MEMORY, GROUP_SIZE, CODE, REGISTERS = 0, 5, 6, 7, 8, 9
 
 
 def ran(
@@ -44,25 +45,25 @@ def ran(
     block: Sequence[int],
     target: str = "gfx90a",
     registers: int = 8,
-    private: int = 0,
+    dimensions: int = 3,
+    **fields: int,
 ) -> int:
-    """Returns how many work-items of the packet ran."""
+    """Returns how many work-items of the packet ran; `fields` are fields of the kernel in the
+    packet."""
     extra = ".amdhsa_accum_offset 8" if target in ("gfx90a", "gfx942") else ""
     text = KERNEL.format(registers=registers, extra=extra)
     code = CodeObject(assemble(target, text))
     page = Memory(4096)
-    arguments = struct.pack("<Q", page.va)
-    dispatch(target, code.kernel("kernel"), grid, block, arguments, private=private)
+    kernel = replace(code.kernel("kernel"), **fields)
+    dispatch(target, kernel, grid, block, struct.pack("<Q", page.va), dimensions)
     return int.from_bytes(page.read(4), "little")
 
 
 def refused(*arguments: object, **options: object) -> tuple[int, str]:
-    """Returns the fault's text, and its kind, which decides the error that ROCr receives."""
+    """Returns the fault's kind and the fault's text."""
     with pytest.raises(Fault) as caught:
         ran(*arguments, **options)  # type: ignore[arg-type]
-    kind = library().isa_fault_kind
-    kind.restype = ctypes.c_int
-    return kind(), str(caught.value)
+    return caught.value.kind, str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -88,18 +89,29 @@ def test_each_work_item_runs_once(grid: tuple[int, ...], block: tuple[int, ...])
     assert ran(grid, block) == grid[0] * grid[1] * grid[2]
 
 
-@pytest.mark.parametrize("block", ((1025, 1, 1), (1024, 2, 1), (32, 32, 2), (65535, 65535, 65535)))
-def test_a_group_has_1024_work_items_at_most(block: tuple[int, int, int]) -> None:
-    kind, text = refused((64, 1, 1), block)
-    assert kind == ERRORS["group size"]
-    assert "larger than 1024 work-items" in text
+BLOCK = (64, 1, 1)
 
 
-@pytest.mark.parametrize("block", ((0, 1, 1), (64, 0, 1), (64, 1, 0)))
-def test_a_group_without_work_items_is_refused(block: tuple[int, int, int]) -> None:
-    kind, text = refused((64, 1, 1), block)
-    assert kind == ERRORS["dimensions"]
-    assert "no work-items" in text
+@pytest.mark.parametrize(
+    ("kind", "text", "block", "fields"),
+    (
+        *((GROUP_SIZE, "larger than 1024 work-items", block, {})
+          for block in ((1025, 1, 1), (1024, 2, 1), (32, 32, 2), (65535, 65535, 65535))),
+        *((DIMENSIONS, "no work-items", block, {})
+          for block in ((0, 1, 1), (64, 0, 1), (64, 1, 0))),
+        (DIMENSIONS, "the packet has no dimensions", BLOCK, {"dimensions": 0}),
+        *((SCRATCH, "more scratch memory", BLOCK, {"private_size": size})
+          for size in (0xFFFFFFFD, 0xFFFFFFFF, 1 << 30)),
+        (GROUP_MEMORY, "more than 64 KiB", BLOCK, {"group_size": (64 << 10) + 1}),
+        (CODE, "there is no kernel", BLOCK, {"object": 0}),
+    ),
+)  # fmt: skip
+def test_a_packet_beyond_a_limit_is_refused(
+    kind: int, text: str, block: tuple[int, int, int], fields: dict[str, int]
+) -> None:
+    found, said = refused((64, 1, 1), block, **fields)
+    assert found == kind
+    assert text in said
 
 
 def test_more_groups_than_64_bits_count_are_begun() -> None:
@@ -120,13 +132,6 @@ def test_more_groups_than_64_bits_count_are_begun() -> None:
     assert "more than budget=100000 instructions" in done.stdout
 
 
-@pytest.mark.parametrize("size", (0xFFFFFFFD, 0xFFFFFFFF, 1 << 30))
-def test_more_scratch_than_a_wave_can_have_is_refused(size: int) -> None:
-    kind, text = refused((64, 1, 1), (64, 1, 1), private=size)
-    assert kind == ERRORS["scratch"]
-    assert "scratch memory" in text
-
-
 @pytest.mark.parametrize(
     ("target", "registers", "most"),
     (
@@ -145,5 +150,5 @@ def test_a_group_has_to_fit_into_the_registers(target: str, registers: int, most
     assert ran((most, 1, 1), (most, 1, 1), target, registers) == most
     if most < 1024:
         kind, text = refused((most + 1, 1, 1), (most + 1, 1, 1), target, registers)
-        assert kind == ERRORS["registers"]
+        assert kind == REGISTERS
         assert f"{registers} vector registers" in text

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from mgpu_rt._cli import parameters, source
@@ -22,15 +20,6 @@ from mgpu_rt._cli.errors import CommandError
     help="The device for both programs, or two devices: A,B. The names are those of `mgpu-rt run`.",
 )
 @parameters.comparison
-@click.option(
-    "-o",
-    "--out",
-    type=parameters.PATH,
-    default="diff",
-    show_default=True,
-    metavar="FOLDER",
-    help="A folder for the recordings of the launch; FOLDER-2 if FOLDER holds something.",
-)
 @source.options
 @click.pass_context
 def diff(
@@ -40,7 +29,6 @@ def diff(
     tolerance: float | None,
     ulps: int,
     dtype: str,
-    out: str,
     wanted: source.Wanted,
 ) -> None:
     """Find the first launch that leaves different results in the two programs.
@@ -53,11 +41,10 @@ def diff(
     Each program may run several times, with its output on stderr. Exit status 0: all results are
     equal; 1: some differ; 2: diff could not compare all results, and a line gives the reason.
     """
-    import contextlib
     import tempfile
     from pathlib import Path
 
-    from mgpu_rt._cli import files, preload
+    from mgpu_rt._cli import preload
     from mgpu_rt._cli.diff.search import search, side
     from mgpu_rt._packages import numpy_for
     from mgpu_rt.runtime._difference import Allowed
@@ -79,17 +66,11 @@ def diff(
         side(name, [source.executable(command[0], each, wanted), *command[1:]], each)
         for name, command, each in zip(("before", "after"), commands, on, strict=True)
     ]
-    out = files.claim(out)
     try:
-        with tempfile.TemporaryDirectory(dir=os.path.abspath(out)) as work:
-            lines, status = search(sides, allowed, Path(out), Path(work))
+        with tempfile.TemporaryDirectory(prefix="mgpu-rt-diff-") as work:
+            lines, status = search(sides, allowed, Path(work))
     except (Damaged, MemoryError) as error:
         raise CommandError(str(error) or "out of memory") from None
-    except OSError as error:
-        raise files.unwritable(out, error) from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.rmdir(out)  # if it is empty
     click.echo("\n".join(lines))
     ctx.exit(status)
 

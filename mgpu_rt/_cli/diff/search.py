@@ -131,10 +131,10 @@ def _two(words: Sequence[str]) -> str:
 # ---- the search ----
 
 
-def search(sides: Sequence[Side], allowed: Allowed, out: Path, work: Path) -> tuple[list[str], int]:
-    """Runs both sides as often as necessary, and records the runs in the folder `work`; `out` gets
-    the recordings of the first launch that differs. Returns the lines that describe the findings,
-    and the exit status. Raises CommandError, Damaged or OSError."""
+def search(sides: Sequence[Side], allowed: Allowed, work: Path) -> tuple[list[str], int]:
+    """Runs both sides as often as necessary, and records the runs in the folder `work`. Returns the
+    lines that describe the findings, and the exit status. Raises CommandError, Damaged or
+    OSError."""
     notes = [run(side, work / side.name) for side in sides]
     lines = [
         f"{side.name}: {' '.join(map(source.named, side.command))}, on {side.device}"
@@ -144,7 +144,7 @@ def search(sides: Sequence[Side], allowed: Allowed, out: Path, work: Path) -> tu
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
     pair, elements = _first(sides, allowed, candidates, work)
     if pair:
-        lines += _found(sides, allowed, out, pair, elements, len(notes[0][0]))
+        lines += _found(sides, allowed, work, pair, elements, len(notes[0][0]))
     lines += [parting] if parting else []
     is_lost = any(is_lost for _, is_lost in notes)
     differs = bool(pair or (parting and not is_lost))
@@ -217,21 +217,13 @@ def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
 def _found(
     sides: Sequence[Side],
     allowed: Allowed,
-    out: Path,
+    work: Path,
     pair: Pair,
     elements: list[Difference],
     total: int,
 ) -> Iterator[str]:
     _, before, after = pair
     inputs = [*_inputs(pair)]
-    crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
-    if _alike(pair):
-        crossed = replace(crossed, arguments=before.arguments)
-    for name, launch in (("before", before), ("after", after), ("crossed", crossed)):
-        folder = LaunchFolder(out / name)
-        for content in {launch.image, *(n for b in launch.blocks for n in (b.before, b.after))}:
-            folder.keep(launch.content(content))
-        folder.finish(launch.as_json())
     yield f"launch {pair.number} of {total} is the first that differs: {_name(before)}"
     if before.label != after.label:
         yield f"  after: {_name(after)}"
@@ -243,8 +235,8 @@ def _found(
         yield f"  before the launch these differ already: {', '.join(inputs)}"
     same_image = before.image == after.image and sides[0].device != sides[1].device
     cause = "the device: both sides have one image" if same_image else "the kernel"
-    yield f"  {_verdict(sides[1], allowed, out / 'crossed', cause, bool(inputs))}"
-    yield f"recorded in {out}: before, after, crossed, for `mgpu-rt replay`"
+    _record_crossed(pair, work / "crossed")
+    yield f"  {_verdict(sides[1], allowed, work / 'crossed', cause, bool(inputs))}"
 
 
 def _alike(pair: Pair) -> bool:
@@ -268,6 +260,18 @@ def _inputs(pair: Pair) -> Iterator[str]:
 
 def _argument(launch: RecordedLaunch, block: int) -> int:
     return next(at for at, argument in enumerate(launch.arguments) if argument.block == block)
+
+
+def _record_crossed(pair: Pair, path: Path) -> None:
+    """Records the second side's launch with the first side's memory."""
+    _, before, after = pair
+    crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
+    if _alike(pair):
+        crossed = replace(crossed, arguments=before.arguments)
+    folder = LaunchFolder(path)
+    for content in {crossed.image, *(n for b in crossed.blocks for n in (b.before, b.after))}:
+        folder.keep(crossed.content(content))
+    folder.finish(crossed.as_json())
 
 
 def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_differ: bool) -> str:

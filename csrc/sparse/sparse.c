@@ -41,7 +41,7 @@ enum need { REQUIRED, OPTIONAL };
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define SPARSE_FN(need, name, params)                                                              \
+#define SPARSE_FN(need, name, params, args)                                                        \
     static int no_sparse_##name params {                                                           \
         return SPARSE_NO_LIBRARY;                                                                  \
     }                                                                                              \
@@ -54,19 +54,34 @@ enum need { REQUIRED, OPTIONAL };
 
 /* ---- one library ---- */
 
+static struct sparse_functions unmarked;
+
+/* hipSPARSE calls HIP for the library. */
+#define SPARSE_FN(need, name, params, args)                                                        \
+    static int marked_##name params {                                                              \
+        host->witness_delegate(true);                                                              \
+        const int status = unmarked.name args;                                                     \
+        host->witness_delegate(false);                                                             \
+        return status;                                                                             \
+    }
+#include "sparse.def"
+
 /* Fills the table; returns false if the library lacks a required function. */
 static bool resolve_sparse(void *library, const char *prefix) {
     char symbol[64];
-    struct sparse_functions found;
-#define SPARSE_FN(need, name, params)                                                              \
-    snprintf(symbol, sizeof symbol, "%s" #name, prefix);                                           \
-    *(void **)&found.name = dlsym(library, symbol);                                                \
-    if (!found.name && need == REQUIRED)                                                           \
-        return false;                                                                              \
-    if (!found.name)                                                                               \
-        found.name = lacks_sparse_##name;
+    static const struct sparse_functions marked = {
+#define SPARSE_FN(need, name, params, args) .name = marked_##name,
 #include "sparse.def"
-    sparse = found;
+    };
+#define SPARSE_FN(need, name, params, args)                                                        \
+    snprintf(symbol, sizeof symbol, "%s" #name, prefix);                                           \
+    *(void **)&unmarked.name = dlsym(library, symbol);                                             \
+    if (!unmarked.name && need == REQUIRED)                                                        \
+        return false;                                                                              \
+    if (!unmarked.name)                                                                            \
+        unmarked.name = lacks_sparse_##name;
+#include "sparse.def"
+    sparse = marked;
     return true;
 }
 
@@ -173,7 +188,7 @@ static bool sparse_is_open;
 static void open_sparse(void) {
     char symbol[64];
     static const struct sparse_functions absent = {
-#define SPARSE_FN(need, name, params) .name = no_sparse_##name,
+#define SPARSE_FN(need, name, params, args) .name = no_sparse_##name,
 #include "sparse.def"
     };
     sparse = absent;

@@ -20,7 +20,7 @@ enum sparse_status {
 };
 
 struct sparse_functions {
-#define SPARSE_FN(need, name, params) int(*name) params;
+#define SPARSE_FN(need, name, params, args) int(*name) params;
 #include "sparse.def"
 };
 

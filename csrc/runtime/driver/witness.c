@@ -71,8 +71,13 @@ static void end_sole_use_by(uint32_t operation) {
  * calls of other code do not count as the library's. */
 static __thread struct {
     unsigned expected, reported;
-    bool holds; /* the thread is asking, between witness_hold and witness_release */
+    bool delegates; /* hipSPARSE runs, which the library has called */
+    bool holds;     /* the thread is asking, between witness_hold and witness_release */
 } own __attribute__((tls_model("initial-exec")));
+
+void witness_delegate(bool delegates) {
+    store_relaxed(&own.delegates, delegates);
+}
 
 /* ---- calls of other code that wait for a question ---- */
 
@@ -123,7 +128,7 @@ static int hear(int domain, uint32_t operation, void *data) {
     const int users = load_acquire(&witness_users); /* `kinds` was written before */
     const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
     if (PROOF(call_is_the_librarys_own,
-              own.expected && own.expected == (kind & ~(unsigned)FLAGS))) {
+              own.delegates || (own.expected && own.expected == (kind & ~(unsigned)FLAGS)))) {
         own.expected = 0;
         own.reported++;
     } else if (!(kind & HARMLESS)) {
@@ -142,6 +147,7 @@ static struct hip_functions unmarked;
 
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t own_##name params {                                                          \
+        PROOF_STEP(sparse_call_has_ended, own.delegates = false);                                  \
         own.expected = HIP_##name + 1;                                                             \
         const hipError_t error = unmarked.name args;                                               \
         own.expected = 0;                                                                          \

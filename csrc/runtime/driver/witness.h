@@ -59,6 +59,11 @@ static inline bool witness_confirms(void) {
 bool witness_hold(void);
 void witness_release(void);
 
+/* Says that the calling thread enters or leaves a function of hipSPARSE, which the library calls.
+ * All calls of HIP in between count as the library's. A program may leave hipSPARSE by siglongjmp:
+ * the library's next call of HIP on this thread then ends this, too. */
+void witness_delegate(bool delegates);
+
 /* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
 void witness_record(void);
 

@@ -14,7 +14,7 @@
     FN(report_once) FN(report_verbose) FN(report_failure_in) FN(hip_path) FN(hip_current_device) \
     FN(cuda_present) FN(mapped_find) FN(mapped_library) FN(mapped_home) FN(options_path_variable) \
     FN(caches_on) FN(caches_make_room) FN(device_has_caches) FN(device_kept) FN(device_watch) \
-    FN(thread_get) FN(stream_usable) FN(stream_launched) FN(lazy_end)
+    FN(thread_get) FN(stream_usable) FN(stream_launched) FN(lazy_end) FN(witness_delegate)
 /* clang-format on */
 
 struct sparse_host {

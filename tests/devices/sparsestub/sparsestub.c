@@ -198,6 +198,9 @@ static size_t width(int type) {
     }
 }
 
+/* Each operation calls this function of the test, if there is one, as hipSPARSE calls HIP. */
+void (*sparsestub_inside)(void);
+
 /* Simulates an operation, which takes SPARSESTUB_DELAY microseconds on the host. Returns the
  * operation's status. */
 static int operate(const char *name, struct environment *environment, const void *alpha,
@@ -217,6 +220,8 @@ static int operate(const char *name, struct environment *environment, const void
     seen.type = type;
     seen.algorithm = algorithm;
     pthread_mutex_unlock(&lock);
+    if (sparsestub_inside)
+        sparsestub_inside();
     if (delay)
         usleep((useconds_t)atoi(delay));
     pthread_mutex_lock(&lock);
@@ -285,7 +290,7 @@ static bool dead(const struct descriptor *a, const struct descriptor *b,
 #ifdef NO_BSR /* hipSPARSE of ROCm 5 does not export it */
 int NAMED(CreateBsr)() __attribute__((visibility("hidden")));
 #endif
-#define SPARSE_FN(need, name, params)                                                              \
+#define SPARSE_FN(need, name, params, args)                                                        \
     int NAMED(name) params {                                                                       \
         PLAY_##name;                                                                               \
     }

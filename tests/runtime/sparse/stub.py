@@ -19,6 +19,7 @@ NO_MEMORY, INVALID = 2, 3
 _DECLARATIONS = """
 int sparsestub_count(const char *name);
 void sparsestub_fail(const char *name, int status, int times);
+extern void (*sparsestub_inside)(void);
 extern struct {
     uintptr_t stream;
     unsigned long long alpha, beta;
@@ -32,9 +33,9 @@ class SparseStub:
     """The stub's recorded calls, and its answers to future calls."""
 
     def __init__(self, name: str = HIPSPARSE_5) -> None:
-        ffi = FFI()
-        ffi.cdef(_DECLARATIONS)
-        self.lib = ffi.dlopen(str(FOLDER / name))
+        self.ffi = FFI()
+        self.ffi.cdef(_DECLARATIONS)
+        self.lib = self.ffi.dlopen(str(FOLDER / name))
 
     def __getattr__(self, name: str):
         return lambda: getattr(self.lib.sparsestub_seen, name)

@@ -7,6 +7,7 @@ import struct
 import threading
 from pathlib import Path
 
+from tests.runtime.driver.test_witness import TELLS
 from tests.runtime.sparse.stub import (
     BF16,
     C64,
@@ -25,7 +26,8 @@ from tests.runtime.sparse.stub import (
     Sums,
     begin,
 )
-from tests.support.child import Mgpu, in_cases, in_child
+from tests.support.child import STUB, Mgpu, in_cases, in_child
+from tests.support.known import program, run_program
 
 WITH_STUB = {"LD_LIBRARY_PATH": str(FOLDER)}
 
@@ -127,6 +129,54 @@ def test_every_function_reaches_its_counterpart(mgpu: Mgpu) -> None:
     assert stub.descriptors() == 0 and stub.violations() == 0 and mgpu.stderr() == ""
     for name in ("CreateCoo", "CreateCooAoS", "CreateCsc", "SpMV", "SDDMM", "CsrSetPointers"):
         assert stub.count(name) == 1, name
+
+
+@in_child(**WITH_STUB, **TELLS, MGPU_RT_STATS="/dev/null")
+def test_a_call_of_hip_by_hipsparse_is_the_librarys(mgpu: Mgpu) -> None:
+    stub, sums = begin(mgpu)
+    at, calls = mgpu.stub_ffi.new("void *[1]"), []
+
+    @stub.ffi.callback("void(void)")
+    def inside() -> None:
+        calls.append(mgpu.stub.hipMalloc(at, 4096) or mgpu.stub.hipMemset(at[0], 0, 4096))
+
+    stub.lib.sparsestub_inside = inside
+    sums.spmm()
+    assert calls == [0, 0]  # SpMM_bufferSize, SpMM
+    assert mgpu.stats()["other_calls"] == "none"
+    assert mgpu.stub.hipFree(at[0]) == 0
+    assert mgpu.stats()["other_calls"] == "hipFree was the first"
+
+
+#: The program leaves hipSPARSE by siglongjmp, and resets the device after a call of the library.
+JUMP = r"""
+#include "program.h"
+static sigjmp_buf back;
+static void jump(void) { siglongjmp(back, 1); }
+int main(void) {
+    void *sparse = dlopen("libhipsparse.so.0", RTLD_NOW), *stream = mgpuStreamCreate();
+    mgpuCreateSparseEnv();
+    void *vector = mgpuCreateDnVec(4, NULL, 0, stream);
+    *(void (**)(void))dlsym(sparse, "sparsestub_inside") = jump;
+    if (sigsetjmp(back, 1) == 0) {
+        mgpuSpMV(0, vector, vector, vector, 0, NULL, stream);
+        puts("hipSPARSE has returned");
+    }
+    mgpuStreamDestroy(stream);
+    mgpuStreamDestroy(mgpuStreamCreate());
+    const int before = (int)hipstub_count("hipStreamCreate");
+    hipDeviceReset();
+    mgpuStreamDestroy(mgpuStreamCreate()); /* not the stream that the reset has destroyed */
+    printf("%d %d\n", (int)hipstub_count("hipStreamCreate") - before, (int)hipstub_misuse());
+    _Exit(fflush(stdout));
+}
+"""
+
+
+def test_hipsparse_left_by_a_jump_covers_no_call_of_other_code(tmp_path: Path) -> None:
+    built = program(tmp_path, JUMP, str(STUB))
+    done = run_program(built, **WITH_STUB, **TELLS, HIPSTUB_MODE="record")
+    assert done.stdout == "1 0\n", done.stderr
 
 
 @in_child(**WITH_STUB)

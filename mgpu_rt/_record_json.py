@@ -24,7 +24,7 @@ _WORK = (  # calls that submit work to a stream, or wait for a stream
     "mgpuStreamWaitEvent",
     "mgpuStreamSynchronize",
 )
-_NO_STREAM = 0xFFFF
+_NO_STREAM = (1 << 64) - 1
 
 _OTHERS = "(others)"
 
@@ -276,6 +276,7 @@ class _Reader:
     def __init__(self, recording: Recording, pid: int, streams_pid: int) -> None:
         self.pid, self.streams_pid = pid, streams_pid
         self.streams: set[int] = set()
+        self._numbers = {0: 0}  # of streams' handles, in the order of their first use
         self._errors = recording.error
         names = recording.names
         self._functions = {"program": names["abi"], "driver": names["hip"]}
@@ -290,7 +291,7 @@ class _Reader:
     def of(self, event: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
         """Yields the event as a call of its thread, and work also as an event of its stream. The
         unit of time is the microsecond."""
-        begin, ns, size, thread, kind, function, kernel, stream, *_ = event
+        begin, ns, size, thread, kind, function, kernel, handle, *_ = event
         what = self._kinds[kind] if kind < len(self._kinds) else "?"
         at = {"ts": begin / 1000}
         if what == "memory":
@@ -308,7 +309,8 @@ class _Reader:
         name = name or (known[function] if function < len(known) else "?")
         times = {**at, "dur": ns / 1000, "args": self._args(what, event)}
         yield {"ph": "X", "name": name, "cat": what, "pid": self.pid, "tid": thread, **times}
-        if what == "program" and function in self._work and stream != _NO_STREAM:
+        if what == "program" and function in self._work and handle != _NO_STREAM:
+            stream = self._number(handle)
             self.streams.add(stream)
             work = self._kernels[kernel] if kernel < len(self._kernels) else name
             on = {"pid": self.streams_pid, "tid": stream}
@@ -322,6 +324,9 @@ class _Reader:
             call = (begin, 0, size, thread, program, function, kernel, stream, hows, 0, 0, 0)
             yield from self.of(call)
 
+    def _number(self, stream: int) -> int:
+        return self._numbers.setdefault(stream, len(self._numbers))
+
     def _args(self, what: str, event: tuple[Any, ...]) -> dict[str, Any]:
         _, _, size, thread, _, _, kernel, stream, detail, error, place, address = event
         failed = {"error": self._errors(error)} if error else {}
@@ -333,7 +338,7 @@ class _Reader:
         if kernel < len(self._kernels) and what == "program":
             found["kernel"] = self._kernels[kernel]
         if stream != _NO_STREAM:
-            found["stream"] = stream
+            found["stream"] = self._number(stream)
         if size:
             found["bytes"] = size
         if 0 < detail < len(self._hows):

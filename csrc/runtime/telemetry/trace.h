@@ -24,7 +24,8 @@ enum trace_kind {
     TRACE_KINDS
 };
 
-enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };
+#define TRACE_NO_STREAM UINT64_MAX
+enum { TRACE_NO_KERNEL = UINT16_MAX };
 
 /* The fields' format is that of counters.h. */
 #define EVENT_FIELDS(F, G)                                                                         \
@@ -33,11 +34,11 @@ enum { TRACE_NO_STREAM = UINT16_MAX, TRACE_NO_KERNEL = UINT16_MAX };
     F(G, uint64_t, nanoseconds, )                                                                  \
     F(G, uint64_t, bytes, )                                                                        \
     F(G, uint64_t, address, ) /* the block of an allocation or a free, or the pointer */           \
+    F(G, uint64_t, stream, )  /* HIP's handle; 0: the null stream, or it says nothing */           \
     F(G, uint32_t, thread, )                                                                       \
     F(G, uint16_t, kind, )                                                                         \
     F(G, uint16_t, function, )                                                                     \
     F(G, uint16_t, kernel, )                                                                       \
-    F(G, uint16_t, stream, )                                                                       \
     F(G, uint16_t, detail, )                                                                       \
     F(G, uint16_t, error, ) /* HIP's error number, if the call failed */                           \
     F(G, uint16_t, place, ) /* of an allocation: 1 + the row of the place; 0: unknown */

@@ -12,11 +12,10 @@
 
 enum { ARGUMENTS = 64, LEAST_ADDRESS = 1 << 16 };
 
-/* `words` has a row for each kernel of the images, found by its key; `of_row` is indexed by the
- * kernel's row in the counters. If bit i is set, argument i has 8 bytes. */
+/* A row for each kernel, found by the kernel's key in the counters. If bit i of a word is set,
+ * argument i has 8 bytes. */
 static struct {
     uint64_t keys[KERNELS], words[KERNELS];
-    uint64_t of_row[KERNELS];
 } known;
 
 uint64_t faults_kernel_key(uint64_t image, const char *name, size_t length) {
@@ -26,24 +25,27 @@ uint64_t faults_kernel_key(uint64_t image, const char *name, size_t length) {
     return key ? key : 1;
 }
 
-static void know(const char *name, size_t length, uint64_t words, void *image) {
+static void know(uint64_t key, uint64_t words) {
     bool fresh;
-    const size_t row = key_enter(known.keys, KERNELS,
-                                 faults_kernel_key(*(const uint64_t *)image, name, length), &fresh);
+    const size_t row = key_enter(known.keys, KERNELS, key, &fresh);
     if (row < KERNELS)
         store_relaxed(&known.words[row], words);
+}
+
+static void know_of_image(const char *name, size_t length, uint64_t words, void *image) {
+    know(faults_kernel_key(*(const uint64_t *)image, name, length), words);
 }
 
 void faults_know_image(uint64_t image, const void *data) {
     const struct image described = image_describe(data);
     if (described.hash == image)
-        metadata_kernels(&described, know, &image);
+        metadata_kernels(&described, know_of_image, &image);
 }
 
 static uint64_t words_of_cuda(hipFunction_t kernel) {
     uint64_t words = 0;
     for (unsigned i = 0; i < ARGUMENTS; i++) {
-        const size_t bytes = cuda.parameter_bytes ? cuda.parameter_bytes(kernel, i) : 0;
+        const size_t bytes = cuda.parameter_bytes(kernel, i);
         if (!bytes)
             break;
         if (bytes == sizeof(void *))
@@ -52,42 +54,44 @@ static uint64_t words_of_cuda(hipFunction_t kernel) {
     return words;
 }
 
-void faults_know_kernel(hipFunction_t kernel, size_t row, uint64_t key) {
-    const size_t said = key_find(known.keys, KERNELS, key);
-    const uint64_t words = said < KERNELS   ? load_relaxed(&known.words[said])
-                           : cuda_present() ? words_of_cuda(kernel)
-                                            : 0;
-    store_relaxed(&known.of_row[row], words);
+void faults_know_kernel(hipFunction_t kernel, uint64_t key) {
+    if (cuda_present())
+        know(key, words_of_cuda(kernel));
+}
+
+static uint64_t words_of(size_t row) {
+    const size_t said =
+        row < KERNELS ? key_find(known.keys, KERNELS, counts.kernel_keys[row]) : KERNELS;
+    return said < KERNELS ? load_relaxed(&known.words[said]) : 0;
 }
 
 /* ---- the addresses that a call passes ---- */
 
-static void trace_pointer(const struct call *call, size_t row, uint16_t stream,
-                          const void *address) {
+static void trace_pointer(const struct call *call, size_t row, const void *address) {
     trace_add(&(struct trace_event){.kind = TRACE_POINTER,
                                     .function = (uint16_t)call->function,
                                     .begin = call->begin,
                                     .address = (uintptr_t)address,
                                     .kernel = (uint16_t)row,
-                                    .stream = stream});
+                                    .stream = (uintptr_t)call->stream});
 }
 
 /* A memref is passed as two pointers, which are mostly equal, an offset, sizes and strides. */
-void faults_trace(const struct call *call, size_t row, uint16_t stream) {
-    const uint64_t words = call->params && row < KERNELS ? load_relaxed(&known.of_row[row]) : 0;
+void faults_trace(const struct call *call, size_t row) {
+    const uint64_t words = call->params ? words_of(row) : 0;
     const char *value, *last = NULL;
     for (unsigned i = 0; i < ARGUMENTS && words >> i; i++) {
         if (!(words >> i & 1))
             continue;
         memcpy(&value, call->params[i], sizeof value);
         if ((uintptr_t)value >= LEAST_ADDRESS && value != last)
-            trace_pointer(call, row, stream, value);
+            trace_pointer(call, row, value);
         last = value;
     }
     if (call->to && call->function != ABI_mgpuMemFree)
-        trace_pointer(call, TRACE_NO_KERNEL, stream, call->to);
+        trace_pointer(call, TRACE_NO_KERNEL, call->to);
     if (call->from)
-        trace_pointer(call, TRACE_NO_KERNEL, stream, call->from);
+        trace_pointer(call, TRACE_NO_KERNEL, call->from);
 }
 
 void faults_leave(void) {

@@ -8,13 +8,13 @@
 /* Notes which arguments of the kernels of an image may be pointers. `image` is the image's hash,
  * and `data` are its bytes. */
 void faults_know_image(uint64_t image, const void *data);
-/* Notes which arguments of a kernel may be pointers. `row` is the kernel's row in the counters, and
- * `key` is the row's key. */
-void faults_know_kernel(hipFunction_t kernel, size_t row, uint64_t key);
+/* Notes the same of a kernel whose image says nothing. `key` is the kernel's key in the counters.
+ */
+void faults_know_kernel(hipFunction_t kernel, uint64_t key);
 
-/* Traces the addresses that a call is about to pass: the arguments of the kernel in `row`, or both
- * ends of a copy. `stream` is the number of the call's stream. */
-void faults_trace(const struct call *call, size_t row, uint16_t stream);
+/* Traces the addresses that a call is about to pass: the arguments of the kernel in `row` of the
+ * counters, or both ends of a copy. */
+void faults_trace(const struct call *call, size_t row);
 
 /* Makes ROCr tell the address of a memory fault, before it ends the process. Each part of HIP's
  * start calls this function, and one call finds ROCr ready. */

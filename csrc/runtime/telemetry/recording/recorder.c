@@ -18,15 +18,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The current meanings of HIP's handles. For a module or a kernel, the meaning is 1 + the row; for
- * a stream, the stream's number; for an unknown handle, 0. If HIP gives a released handle to a new
- * object, the new meaning replaces the old meaning. */
+/* The current meanings of HIP's handles: 1 + the row; for an unknown handle, 0. If HIP gives a
+ * released handle to a new object, the new meaning replaces the old meaning. */
 enum { HANDLES = 4096 };
 struct meanings {
     uint64_t handles[HANDLES];
     uint16_t meaning[HANDLES];
 };
-static struct meanings modules, kernels, streams;
+static struct meanings modules, kernels;
 
 static void set_meaning(struct meanings *table, const void *handle, size_t meaning) {
     bool fresh;
@@ -74,19 +73,20 @@ static void enter_kernel(const struct call *call, const hipFunction_t *handle) {
         counts.kernel_names[row].image = image;
         snprintf(counts.kernel_names[row].name, KERNEL_NAME, "%s", call->name);
         if (trace_on())
-            faults_know_kernel(*handle, row, key);
+            faults_know_kernel(*handle, key);
     }
     set_meaning(&kernels, *handle, row < KERNELS ? row + 1 : 0);
 }
 
-size_t recorder_kernel(const void *handle) {
+/* Returns the row of a kernel in the counters, by HIP's handle; KERNELS if it has no row. */
+static size_t row_of(const void *handle) {
     const size_t row = meaning_of(&kernels, handle) - 1;
     return row < KERNELS ? row : KERNELS;
 }
 
 /* Counts a launch; returns the kernel's row. */
 static size_t count_launch(const struct call *call, uint64_t nanoseconds) {
-    const size_t row = recorder_kernel(call->kernel);
+    const size_t row = row_of(call->kernel);
     stats_call(row < KERNELS ? &counts.kernels[row] : &counts.other_kernels, nanoseconds);
     return row;
 }
@@ -162,25 +162,10 @@ void recorder_block(const void *address, int sign) {
 
 /* ---- a call ---- */
 
-static uint16_t last_stream;
-
-uint16_t recorder_stream(hipStream_t stream) {
-    bool fresh;
-    const size_t known = meaning_of(&streams, stream);
-    if (known || !stream)
-        return (uint16_t)known;
-    const size_t place = key_enter(streams.handles, HANDLES, (uintptr_t)stream, &fresh);
-    if (place == HANDLES)
-        return TRACE_NO_STREAM;
-    const uint16_t number = add_fetch_relaxed(&last_stream, 1);
-    store_relaxed(&streams.meaning[place], number);
-    return number;
-}
-
 /* Begins a range for a launch. If the kernel is unknown, the range has the name of the called mgpu*
  * function. */
 static void mark(struct call *call) {
-    const size_t row = recorder_kernel(call->kernel);
+    const size_t row = row_of(call->kernel);
     call->marked =
         marker_begins(row < KERNELS ? counts.kernel_names[row].name : abi_name(call->function));
 }
@@ -209,7 +194,7 @@ void recorder_begins(struct call *call) {
         mark(call);
     call->begin = clock_ns();
     if (trace_on() && runtime_counting())
-        faults_trace(call, recorder_kernel(call->kernel), recorder_stream(call->stream));
+        faults_trace(call, row_of(call->kernel));
 }
 
 /* Counts the details of a call, if its function has details. Returns the kernel's row;
@@ -256,7 +241,7 @@ static void trace_call(const struct call *call, const void *result, uint64_t nan
                                     .bytes = call->bytes,
                                     .address = (uintptr_t)block,
                                     .kernel = (uint16_t)kernel,
-                                    .stream = call->in_stream ? recorder_stream(call->stream)
+                                    .stream = call->in_stream ? (uintptr_t)call->stream
                                                               : TRACE_NO_STREAM,
                                     .detail = (uint16_t)call->how,
                                     .error = (uint16_t)call->error,
@@ -353,9 +338,7 @@ void recorder_leave(void) {
     trace_into(NULL);
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);
-    memset(&streams, 0, sizeof streams);
     faults_leave();
-    last_stream = 0;
 }
 
 const char *mgpu_rt_manager(void) {

@@ -12,13 +12,6 @@ void recorder_begins(struct call *call);
 /* Records that the call has ended. */
 void recorder_ended(const struct call *call, const void *result);
 
-/* Returns the row of a kernel in the counters, by HIP's handle; KERNELS if the kernel has no row.
- */
-size_t recorder_kernel(const void *handle);
-/* Returns a stream's number. The null stream is 0, and the other streams are numbered in the order
- * of their first use. Returns TRACE_NO_STREAM if the table has no space for the stream. */
-uint16_t recorder_stream(hipStream_t stream);
-
 /* Counts a block that a function of mgpu_rt.h has given to the program (sign 1), or is about to
  * free (sign -1). */
 void recorder_block(const void *address, int sign);

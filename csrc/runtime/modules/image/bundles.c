@@ -7,40 +7,30 @@
 
 enum { ENTRIES = 1024, NAME_BYTES = 4096 }; /* a larger table is not read to its end */
 
-/* The facts found so far about the entries of a file. */
-struct contents {
-    uint64_t end;  /* the end of the last entry, as an offset in the file */
-    bool doubtful; /* an image cannot be read */
-    bool writable; /* an image contains, or may contain, globals that a kernel can write */
-    bool settable; /* an image contains constants that the host can set */
-    bool opaque;   /* an image is compressed, or of a kind that this reader does not support */
-};
-
-static void add_elf(struct contents *contents, struct image *whole, struct view *entry) {
+/* Adds the facts about an entry to those about the whole file. Returns false if the entry cannot be
+ * read. */
+static bool add_elf(struct image *whole, struct view *entry) {
     struct image image = {.bytes = entry->bytes};
     image_describe_elf(&image, entry);
-    contents->doubtful |= image.size == 0;
-    contents->writable |= DOUBT(bundle_entry_is_writable, image.writable);
-    contents->settable |= image.settable;
+    whole->writable |= DOUBT(bundle_entry_is_writable, image.writable);
+    whole->settable |= image.settable;
     if (image.machine)
         whole->machine = image.machine;
+    return image.size != 0;
 }
 
-static void add_entry(struct contents *contents, struct image *whole, struct view *view,
-                      uint64_t offset, uint64_t size) {
-    if (DOUBT(bundle_entry_is_empty, size == 0))
-        return;
-    if (!view_holds(view, offset, size)) {
-        contents->doubtful = true;
-        return;
-    }
-    struct view entry = view_part(view, offset, size);
-    if (offset + size > contents->end)
-        contents->end = offset + size;
-    if (image_is_elf(&entry))
-        add_elf(contents, whole, &entry);
-    else
-        contents->writable = contents->opaque = true;
+static bool add_entry(struct image *whole, struct view *entry) {
+    if (image_is_elf(entry))
+        return add_elf(whole, entry);
+    whole->writable = whole->opaque = true;
+    return true;
+}
+
+/* Completes the facts once all entries are read. */
+static void set_size(struct image *whole, uint64_t size, size_t head) {
+    whole->size = size;
+    whole->head = head;
+    whole->settable = whole->settable && !whole->writable;
 }
 
 /* ---- clang's offload bundle ---- */
@@ -62,36 +52,37 @@ static struct bundle_entry bundle_entry_at(const unsigned char *bundle, size_t a
     return entry;
 }
 
-/* Returns false if the table cannot be read to its end. */
-static bool read_bundle_table(struct contents *contents, struct image *image, struct view *view) {
+/* Returns the end of the last entry, or of the table; 0 if the table or an entry cannot be read. */
+static uint64_t read_bundle_table(struct image *image, struct view *view) {
     const uint64_t count = count_of(view->bytes);
-    size_t at = BUNDLE_HEAD;
+    uint64_t at = BUNDLE_HEAD, end = BUNDLE_HEAD;
     for (uint64_t i = 0; i < count; i++) {
         if (i == ENTRIES || !view_holds(view, at, sizeof(struct bundle_entry)))
-            return false;
+            return 0;
         const struct bundle_entry entry = bundle_entry_at(view->bytes, at);
         at += sizeof entry;
         if (entry.name_size > NAME_BYTES || !view_holds(view, at, entry.name_size))
-            return false;
+            return 0;
         at += entry.name_size;
-        add_entry(contents, image, view, entry.offset, entry.size);
+        if (DOUBT(bundle_entry_is_empty, entry.size == 0))
+            continue;
+        if (!view_holds(view, entry.offset, entry.size))
+            return 0;
+        struct view part = view_part(view, entry.offset, entry.size);
+        if (!add_entry(image, &part))
+            return 0;
+        if (entry.offset + entry.size > end)
+            end = entry.offset + entry.size;
     }
-    if (at > contents->end)
-        contents->end = at;
-    return true;
+    return at > end ? at : end;
 }
 
 void image_describe_bundle(struct image *image, struct view *view) {
-    struct contents contents = {.end = BUNDLE_HEAD};
-    if (!view_holds(view, 0, BUNDLE_HEAD) || !read_bundle_table(&contents, image, view) ||
-        contents.doubtful || !view_holds(view, 0, contents.end))
+    const uint64_t end = view_holds(view, 0, BUNDLE_HEAD) ? read_bundle_table(image, view) : 0;
+    if (!end || !view_holds(view, 0, end))
         return;
-    image->size = contents.end;
-    image->head = BUNDLE_HEAD;
+    set_size(image, end, BUNDLE_HEAD);
     image->sized_by_tables = true;
-    image->writable = contents.writable;
-    image->settable = contents.settable && !contents.writable;
-    image->opaque = contents.opaque;
 }
 
 /* ---- NVIDIA's fatbin ---- */
@@ -116,9 +107,8 @@ bool image_is_fatbin(struct view *view) {
 }
 
 /* All entries come from one source, so the readable cubins show whether the source has globals. The
- * reader skips PTX and compressed entries. */
-static void read_entries(struct contents *contents, struct image *image, struct view *view,
-                         uint64_t at) {
+ * reader skips PTX and compressed entries. Returns false if an entry cannot be read. */
+static bool read_entries(struct image *image, struct view *view, uint64_t at) {
     bool seen = false;
     struct fatbin_entry entry;
     while (view_holds(view, at, sizeof entry)) {
@@ -127,18 +117,18 @@ static void read_entries(struct contents *contents, struct image *image, struct 
         const bool is_readable =
             entry.header_size >= sizeof entry &&
             PROOF(fatbin_entry_is_readable, view_holds(view, from, entry.size));
-        if (!is_readable) {
-            contents->doubtful = true;
-            break;
-        }
+        if (!is_readable)
+            return false;
         struct view part = view_part(view, from, entry.size);
         if (entry.kind == FATBIN_ELF && image_is_elf(&part)) {
-            add_elf(contents, image, &part);
+            if (!add_elf(image, &part))
+                return false;
             seen = true;
         }
         at = from + entry.size;
     }
-    contents->writable |= !seen;
+    image->writable |= !seen;
+    return true;
 }
 
 void image_describe_fatbin(struct image *image, struct view *view) {
@@ -150,13 +140,7 @@ void image_describe_fatbin(struct image *image, struct view *view) {
     if (__builtin_add_overflow(header.size, header.header_size, &size) ||
         header.header_size < sizeof header || !view_holds(view, 0, size))
         return;
-    struct contents contents = {0};
     struct view whole = view_part(view, 0, size);
-    read_entries(&contents, image, &whole, header.header_size);
-    image->writable = contents.writable;
-    image->settable = contents.settable && !contents.writable;
-    if (contents.doubtful)
-        return;
-    image->size = size;
-    image->head = sizeof header;
+    if (read_entries(image, &whole, header.header_size))
+        set_size(image, size, sizeof header);
 }

@@ -17,22 +17,13 @@ enum { TARGETS = 256 };
 static struct advice refused = {.text = "%s refused the image at %p%s%s%s%s. %s",
                                 .leads_to = NULL_MODULE | NULL_FUNCTION};
 
-/* The versions of code objects that HIP's releases accept, and the MLIR option for each version.
- * Tests with HIP 5.2.3, 5.7.1, 6.4.3 and 7.2.4 have shown which versions HIP accepts. */
-static const struct versions {
-    int since, first, last;
-    const char *text;
-} versions[] = {
-    {HIP_6_4, 4, 6, "4 to 6 (abi=400, 500 or 600 of rocdl-attach-target)"},
-    {HIP_5_7, 4, 5, "4 and 5 (abi=400 or 500 of rocdl-attach-target)"},
-    {0, 4, 4, "4 (abi=400 of rocdl-attach-target)"},
-};
+/* HIP takes the versions of code objects from OLDEST to newest_version(). Tests with HIP 5.2.3,
+ * 5.7.1, 6.4.3 and 7.2.4 have shown which versions HIP accepts. */
+enum { OLDEST = 4 };
+static const char *const versions_to[] = {[4] = "4", [5] = "4 and 5", [6] = "4 to 6"};
 
-static const struct versions *versions_taken(void) {
-    const struct versions *taken = versions;
-    while (hip_version < taken->since)
-        taken++;
-    return taken;
+static int newest_version(void) {
+    return hip_version >= HIP_6_4 ? 6 : hip_version >= HIP_5_7 ? 5 : 4;
 }
 
 /* Returns the version of a code object; 0: unknown. */
@@ -44,8 +35,7 @@ static int version_of(const struct image *image) {
 
 static bool is_of_other_version(const struct image *image) {
     const int version = version_of(image);
-    return version && hip_version &&
-           (version < versions_taken()->first || version > versions_taken()->last);
+    return version && hip_version && (version < OLDEST || version > newest_version());
 }
 
 /* Returns whether a target ("gfx90a:xnack+") fits a device ("gfx90a:sramecc+:xnack-"): the target
@@ -102,8 +92,10 @@ static void write_way_out(const struct image *image, const char *targets, const 
                           char *text, size_t size) {
     const int chip = (int)strcspn(gpu, ":");
     if (is_of_other_version(image))
-        snprintf(text, size, "The code object has version %d, but this HIP takes version %s",
-                 version_of(image), versions_taken()->text);
+        snprintf(text, size,
+                 "The code object has version %d, but this HIP takes version %s (abi=%d00 of "
+                 "rocdl-attach-target)",
+                 version_of(image), versions_to[newest_version()], newest_version());
     else if (gpu[0] && (image->machine == EM_CUDA || is_for_another(targets, gpu)))
         snprintf(text, size, "%s: mgpu-rt lower --chip %.*s, or chip=%.*s of rocdl-attach-target",
                  advice_for_another(targets, gpu), chip, gpu, chip, gpu);

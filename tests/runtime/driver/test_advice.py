@@ -126,9 +126,9 @@ CASES = {
         )
         for release, wrong, right in (
             (HIP_5_2, 5, "4 (abi=400"),
-            (HIP_5_7, 6, "4 and 5 (abi=400 or 500"),
-            (HIP_6_4, 3, "4 to 6 (abi=400, 500 or 600"),
-            (HIP_7_2, 7, "4 to 6 (abi=400, 500 or 600"),
+            (HIP_5_7, 6, "4 and 5 (abi=500"),
+            (HIP_6_4, 3, "4 to 6 (abi=600"),
+            (HIP_7_2, 7, "4 to 6 (abi=600"),
         )
     },
     "an image without xnack": Case(

@@ -7,6 +7,7 @@ static struct advice absent = {
             "computed with sparse matrices: install mgpu_rt again"};
 
 static const struct sparse_plugin *plugin; /* NULL: not opened, or absent */
+struct cache environment_cache;
 
 static void open_plugin(void) {
 #define FN(name) .name = name,
@@ -15,7 +16,11 @@ static void open_plugin(void) {
     host.register_exit = register_exit;
     sparse_entry *const entry =
         (sparse_entry *)mapped_plugin("libmgpu_rt_sparse.so", "mgpu_rt_sparse");
-    store_release(&plugin, entry ? entry(&host) : NULL);
+    plugin = entry ? entry(&host) : NULL;
+    if (!plugin)
+        return;
+    store_release(&environment_cache.trim, plugin->trim);
+    store_release(&environment_cache.invalidate, plugin->invalidate);
 }
 
 /* Returns the functions of csrc/sparse; reports their absence. */
@@ -41,17 +46,3 @@ static const struct sparse_plugin *plugin_get(void) {
             known->name args;                                                                      \
     }
 #include "../../abi.def"
-
-static int trim_environments(int device) {
-    const struct sparse_plugin *known = load_acquire(&plugin);
-    return known ? known->trim(device) : 0;
-}
-
-static void invalidate_environments(int device) {
-    const struct sparse_plugin *known = load_acquire(&plugin);
-    if (known)
-        known->invalidate(device);
-}
-
-const struct cache environment_cache = {.trim = trim_environments,
-                                        .invalidate = invalidate_environments};

@@ -38,7 +38,8 @@ struct sparse_plugin {
 /* The only function that libmgpu_rt_sparse.so exports, as mgpu_rt_sparse. `host` has to stay. */
 typedef const struct sparse_plugin *sparse_entry(const struct sparse_host *host);
 
-/* The environments of hipSPARSE and cuSPARSE; none until the first call with sparse matrices. */
-extern const struct cache environment_cache;
+/* The environments of hipSPARSE and cuSPARSE. Without functions until the first call with sparse
+ * matrices. */
+extern struct cache environment_cache;
 
 #endif

@@ -6,7 +6,6 @@
 #include "process/mapped.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"
-#include "telemetry/keys.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,52 +130,6 @@ static struct load module_load(struct thread *thread, const void *data) {
     return load;
 }
 
-/* ---- what a call has loaded ---- */
-
-static enum unshared why_unshared(const struct image *image) {
-    if (!cache_is_on(CACHE_MODULES))
-        return UNSHARED_CACHE_OFF;
-    if (!image->writable)
-        return !image->settable || sole_user_so_far() ? UNSHARED_NOT : UNSHARED_SETTABLE;
-    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
-}
-
-/* Fills an image's row in the counters, unless the row is already filled. The function stores the
- * row's field `bytes` last, because a reader of the row checks this field. No thread calls the
- * loader under tables_lock, so the place is found before. */
-static void fill_row(size_t row, const struct image *image) {
-    struct module_counter *counter = &counts.modules[row];
-    struct place place;
-    place.offset = mapped_place(call_now.image, place.file, sizeof place.file);
-    pthread_mutex_lock(&tables_lock);
-    if (!counter->bytes) {
-        counter->why = why_unshared(image);
-        counts.module_places[row] = place;
-        store_release(&counter->bytes, image->size);
-    }
-    pthread_mutex_unlock(&tables_lock);
-}
-
-/* Records which image the current call has loaded. Each image has a row in the counters, and the
- * record of the call contains the number of this row. */
-static void tell(const struct image *image) {
-    bool fresh;
-    if (!runtime_counting())
-        return;
-    const size_t row = key_enter(counts.module_keys, MODULES, image->hash, &fresh);
-    if (row < MODULES && !load_acquire(&counts.modules[row].bytes))
-        fill_row(row, image);
-    call_now.loaded.image = row < MODULES ? row + 1 : 0;
-}
-
-void module_tell_image(const void *data) {
-    if (!runtime_counting())
-        return;
-    const struct image image = image_describe(data);
-    if (image.hash)
-        tell(&image);
-}
-
 /* ---- mgpuModuleLoad ---- */
 
 /* Reports the outcome of a load, and returns the module. If the load failed, reports the reason and
@@ -190,12 +143,6 @@ static hipModule_t report_load(struct load *load) {
         if (!load->image.bytes)
             load->image = image_describe(load->data);
         advise_image(load_expression, load->error, &load->image, load->device);
-    } else {
-        call_now.loaded.driver_loads += load->how != CALL_HIT;
-        if (load->image.hash)
-            tell(&load->image);
-        else if (!load->image.bytes)
-            module_tell_image(load->data);
     }
     return load->handle;
 }

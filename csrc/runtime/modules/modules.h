@@ -232,11 +232,7 @@ void module_unshare_constants(void);
 
 extern const struct cache module_cache;
 
-/* ---- mgpu_module.c, image_advice.c ---- */
-
-/* Records which image the current call has loaded. If the library does not count calls, this
- * function does nothing. */
-void module_tell_image(const void *data);
+/* ---- image_advice.c ---- */
 
 /* Reports that the driver refused an image on a device. Does not call HIP, so HIP's last error is
  * preserved. */

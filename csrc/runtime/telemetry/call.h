@@ -39,10 +39,6 @@ struct call {
     uint64_t bytes;
     enum call_how how;
     hipError_t error; /* error of the last failure; hipSuccess if there was none */
-    struct {
-        size_t image; /* 1 + the image's row in the counters; 0: unknown, or the image has no row */
-        unsigned driver_loads; /* how often HIP has loaded the image */
-    } loaded;
     int device;
     bool marked;    /* a profiler's range has begun with this call */
     ptrdiff_t held; /* bytes of device memory that the call gives to the program, or takes back */
@@ -99,7 +95,7 @@ static inline void call_leave(const struct call *outer) {
     if (inner.function != outer->function)
         return;
     call_now.how = inner.how;
-    call_now.loaded = inner.loaded;
+    call_now.image = inner.image;
 }
 
 #endif

@@ -1,10 +1,12 @@
 #include "telemetry/recording/recorder.h"
+#include "driver/exclusive.h"
 #include "manager/manager.h"
 #include "memory/blocks.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
 #include "modules/modules.h"
 #include "process/lines.h"
+#include "process/mapped.h"
 #include "telemetry/keys.h"
 #include "telemetry/recording/faults.h"
 #include "telemetry/recording/markers.h"
@@ -42,12 +44,49 @@ static size_t meaning_of(const struct meanings *table, const void *handle) {
 
 /* ---- modules ---- */
 
-/* A hit or an override records no image. A hit returns a module that an earlier call has loaded. */
+static enum unshared why_unshared(const struct image *image) {
+    if (!cache_is_on(CACHE_MODULES))
+        return UNSHARED_CACHE_OFF;
+    if (!image->writable)
+        return !image->settable || sole_user_so_far() ? UNSHARED_NOT : UNSHARED_SETTABLE;
+    return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
+}
+
+/* Fills an image's row, unless the row is already filled. The function stores the row's field
+ * `bytes` last, because a reader of the row checks this field. No thread calls the loader under
+ * tables_lock, so the place is found before. */
+static void fill_row(size_t row, const struct image *image) {
+    struct module_counter *counter = &counts.modules[row];
+    struct place place;
+    if (load_acquire(&counter->bytes))
+        return;
+    place.offset = mapped_place(image->bytes, place.file, sizeof place.file);
+    pthread_mutex_lock(&tables_lock);
+    if (!counter->bytes) {
+        counter->why = why_unshared(image);
+        counts.module_places[row] = place;
+        store_release(&counter->bytes, image->size);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
+/* Returns 1 + the row of an image; 0 if the image cannot be read, or has no row. */
+static size_t enter_image(const void *data) {
+    const struct image image = image_describe(data);
+    bool fresh;
+    const size_t row =
+        image.hash ? key_enter(counts.module_keys, MODULES, image.hash, &fresh) : MODULES;
+    if (row == MODULES)
+        return 0;
+    fill_row(row, &image);
+    return row + 1;
+}
+
+/* A hit returns a module that an earlier call has loaded. */
 static void count_load(const struct call *call, hipModule_t handle) {
     size_t image = call->how == CALL_HIT ? meaning_of(&modules, handle) : 0;
-    if (!image && !call->loaded.image)
-        module_tell_image(call->image);
-    image = image ? image : call->loaded.image;
+    if (!image)
+        image = enter_image(call->image);
     set_meaning(&modules, handle, image);
     if (!image)
         return;
@@ -55,7 +94,8 @@ static void count_load(const struct call *call, hipModule_t handle) {
     if (trace_on() && !load_relaxed(&module->loads))
         faults_know_image(counts.module_keys[image - 1], call->image);
     fetch_add_relaxed(&module->loads, 1);
-    fetch_add_relaxed(&module->driver_loads, call->loaded.driver_loads);
+    if (call->how == CALL_MISS || call->how == CALL_BYPASS)
+        fetch_add_relaxed(&module->driver_loads, 1);
 }
 
 /* ---- kernels ---- */

@@ -8,12 +8,12 @@
 /* Notes which arguments of the kernels of an image may be pointers. `image` is the image's hash,
  * and `data` are its bytes. */
 void faults_know_image(uint64_t image, const void *data);
-/* Notes the same of a kernel whose image says nothing. `key` is the kernel's key in the counters.
- */
+/* Notes the same of a kernel whose image does not describe its arguments. `key` is the kernel's key
+ * in the counters. */
 void faults_know_kernel(hipFunction_t kernel, uint64_t key);
 
-/* Traces the addresses that a call is about to pass: the arguments of the kernel in `row` of the
- * counters, or both ends of a copy. */
+/* Traces the addresses that a call is about to pass: the kernel's arguments, or both ends of a
+ * copy. `row` is the kernel's row in the counters. */
 void faults_trace(const struct call *call, size_t row);
 
 /* Makes ROCr tell the address of a memory fault, before it ends the process. Each part of HIP's

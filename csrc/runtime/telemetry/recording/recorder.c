@@ -274,18 +274,18 @@ static void trace_call(const struct call *call, const void *result, uint64_t nan
     const void *block = allocates                           ? *(void *const *)result
                         : call->function == ABI_mgpuMemFree ? call->to
                                                             : NULL;
-    trace_add(&(struct trace_event){.kind = TRACE_PROGRAM,
-                                    .function = (uint16_t)call->function,
-                                    .begin = call->begin,
-                                    .nanoseconds = nanoseconds,
-                                    .bytes = call->bytes,
-                                    .address = (uintptr_t)block,
-                                    .kernel = (uint16_t)kernel,
-                                    .stream = call->in_stream ? (uintptr_t)call->stream
-                                                              : TRACE_NO_STREAM,
-                                    .detail = (uint16_t)call->how,
-                                    .error = (uint16_t)call->error,
-                                    .place = allocates && block ? trace_place(call->site) : 0});
+    trace_add(
+        &(struct trace_event){.kind = TRACE_PROGRAM,
+                              .function = (uint16_t)call->function,
+                              .begin = call->begin,
+                              .nanoseconds = nanoseconds,
+                              .bytes = call->bytes,
+                              .address = (uintptr_t)block,
+                              .kernel = (uint16_t)kernel,
+                              .stream = call->in_stream ? (uintptr_t)call->stream : TRACE_NO_STREAM,
+                              .detail = (uint16_t)call->how,
+                              .error = (uint16_t)call->error,
+                              .place = allocates && block ? trace_place(call->site) : 0});
 }
 
 void recorder_ended(const struct call *call, const void *result) {

@@ -8,8 +8,8 @@
 /* Notes which arguments of the kernels of an image may be pointers. `image` is the image's hash,
  * and `data` are its bytes. */
 void faults_know_image(uint64_t image, const void *data);
-/* Notes the same of a kernel whose image does not describe its arguments. `key` is the kernel's key
- * in the counters. */
+/* Notes which arguments of a kernel may be pointers, over NVIDIA's driver, whose images do not
+ * tell. `key` is the kernel's key in the counters. */
 void faults_know_kernel(hipFunction_t kernel, uint64_t key);
 
 /* Traces the addresses that a call is about to pass: the kernel's arguments, or both ends of a

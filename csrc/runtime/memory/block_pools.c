@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 
-/* A search looks at LOOKED_AT blocks that are not ready or held, and asks HIP QUESTIONS questions.
- */
-enum { LOOKED_AT = 32, QUESTIONS = 2, WAITING_MOST = 256, LISTS_AT_ONCE = 3 };
+/* A search of a list looks at LOOKED_AT blocks that are held, not ready or of another size. A
+ * search asks HIP QUESTIONS questions. */
+enum { LOOKED_AT = 32, QUESTIONS = 2, WAITING_MOST = 256 };
 
 uint64_t block_clock = 1;
 
@@ -107,7 +107,16 @@ static bool is_ready(const struct block *block, const struct stream *stream,
     return true;
 }
 
-/* Returns the number of a size's list, below POOL_LISTS. Sizes that share a list differ by less
+/* ---- the index ----
+ *
+ * Each device and size has a list of the blocks that the program has freed. A block enters the list
+ * at its first free. A hit changes no list, so a list also contains blocks that the program holds
+ * again. A search removes such a block, and the block's next free inserts the block again. So a
+ * search visits few blocks that are not idle: each visit is paid by an earlier free. Changed under
+ * tables_lock. */
+static struct queue lists[MOST_DEVICES][2][INDEX_LISTS];
+
+/* Returns the number of a size's list, below INDEX_LISTS. Sizes that share a list differ by less
  * than an eighth; only sizes for which block_size_is_exact returns true do. */
 static size_t list_of_size(size_t size) {
     enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
@@ -117,48 +126,22 @@ static size_t list_of_size(size_t size) {
     return SMALL + (size_t)(log - LOG) * 8 + (size >> (log - 3)) % 8;
 }
 
-/* ---- the index ----
- *
- * Each device and size has a ring of the blocks that the program has freed. A block enters the ring
- * at its first free. A hit changes no ring, so a ring also contains blocks that the program holds
- * again. A search removes such a block, and the block's next free inserts the block again. So a
- * search visits few blocks that are not idle: each visit is paid by an earlier free. Changed under
- * tables_lock. */
-static struct block *rings[MOST_DEVICES][2][POOL_LISTS];
-
-static struct block **ring_of(int device, bool shared, size_t list) {
-    return &rings[PROOF_VALUE(block_is_of_the_device, device, 0)]
+static struct queue *list_of(int device, bool shared, size_t list) {
+    return &lists[PROOF_VALUE(block_is_of_the_device, device, 0)]
                  [PROOF_VALUE(shared_block_goes_to_shared_memory, shared, false)][list];
 }
 
-/* Makes a block the first of its ring. Under tables_lock. */
+/* Makes a block the newest of its list. Under tables_lock. */
 static void enter_index(struct block *block) {
-    struct block **const first = ring_of(block->device, block->shared, list_of_size(block->size));
-    struct block *const next = *first ? *first : block;
-    struct block *const last = *first ? next->last_alike : block;
-    block->next_alike = next;
-    block->last_alike = last;
-    next->last_alike = last->next_alike = block;
-    store_relaxed(first, block);
-    store_relaxed(&block->indexed, true);
-}
-
-void block_leave_index(struct block *block) {
-    if (!block->indexed)
-        return;
-    struct block **const first = ring_of(block->device, block->shared, list_of_size(block->size));
-    struct block *const next = block->next_alike;
-    next->last_alike = block->last_alike;
-    block->last_alike->next_alike = next;
-    if (*first == block)
-        store_relaxed(first, next == block ? NULL : next);
-    store_seq_cst(&block->indexed, false);
+    struct queue *const list = list_of(block->device, block->shared, list_of_size(block->size));
+    queue_add(list, &block->indexed, list->newest);
 }
 
 /* Removes a block that the program holds from the index. If the program frees the block just now,
  * the block stays. Under tables_lock. */
 static void leave_index_if_held(struct block *block) {
-    block_leave_index(block);
+    queue_remove(&block->indexed);
+    fence_seq_cst();
     if (DOUBT(block_is_freed_just_now, load_seq_cst(&block->state) == BLOCK_IDLE))
         enter_index(block);
 }
@@ -193,63 +176,6 @@ static __attribute__((noinline)) struct block_pool *make_pool(struct stream *str
     store_release(&stream->pools, fresh);
     pthread_mutex_unlock(&tables_lock);
     return fresh;
-}
-
-/* Groups of lists that no pool has yet. Under tables_lock. */
-static struct block_lists *spare_lists;
-static unsigned spares;
-
-/* Allocates groups of lists. The caller does not hold tables_lock: no allocator is called under
- * that lock. */
-static __attribute__((noinline, cold)) void make_spares(void) {
-    struct block_lists *fresh = calloc(LISTS_AT_ONCE, sizeof(struct block_lists));
-    pthread_mutex_lock(&tables_lock);
-    if (fresh && !spares) {
-        spare_lists = fresh;
-        spares = LISTS_AT_ONCE;
-        fresh = NULL;
-    }
-    pthread_mutex_unlock(&tables_lock);
-    free(fresh);
-}
-
-/* Returns the newest block of a list; NULL if the list is empty. */
-static struct block *newest_of(const struct block_pool *pool, size_t list) {
-    const struct block_lists *lists = load_acquire(&pool->groups[list / LISTS_A_GROUP]);
-    return lists ? load_relaxed(&lists->newest[list % LISTS_A_GROUP]) : NULL;
-}
-
-/* Makes a block the newest of its list. Returns false if the pool has no such list yet, and none is
- * spare. Under tables_lock. */
-static bool add_to_list(struct block_pool *pool, struct block *block) {
-    const size_t list = list_of_size(block->size), at = list % LISTS_A_GROUP;
-    struct block_lists **const group = &pool->groups[list / LISTS_A_GROUP];
-    if (UNLIKELY(!*group)) {
-        if (!spares)
-            return false;
-        store_release(group, &spare_lists[--spares]);
-    }
-    struct block *const newest = (*group)->newest[at];
-    struct block *const older = newest ? newest : block;
-    struct block *const newer = newest ? newest->newer : block;
-    block->pool = pool;
-    block->older = older;
-    block->newer = newer;
-    older->newer = newer->older = block;
-    store_relaxed(&(*group)->newest[at], block);
-    return true;
-}
-
-/* Removes a block from its list. The caller then owns the block. Under tables_lock. */
-static void take_from_list(struct block *block) {
-    const size_t list = list_of_size(block->size);
-    struct block **const newest =
-        &block->pool->groups[list / LISTS_A_GROUP]->newest[list % LISTS_A_GROUP];
-    block->older->newer = block->newer;
-    block->newer->older = block->older;
-    if (*newest == block)
-        store_relaxed(newest, block->older == block ? NULL : block->older);
-    block->pool = NULL;
 }
 
 static inline bool put_into_way(struct block_pool *pool, struct block *block) {
@@ -290,13 +216,12 @@ static void take_loose(struct block *block) {
         store_relaxed(&waiting[block->device].blocks, blocks - 1);
     block_clear_fences(block);
     if (block->shared)
-        block_leave_index(block);
+        queue_remove(&block->indexed);
 }
 
-/* Puts a block into its stream's pool. Returns false if the pool needs a spare list. Under
- * tables_lock. */
-static bool put_into_pool(struct block_pool *pool, struct block *block) {
-    return put_into_way(pool, block) || add_to_list(pool, block);
+/* Returns the list of a pool's blocks that found no empty way. */
+static struct queue *list_in(struct block_pool *pool, size_t size) {
+    return &pool->lists[block_set(size)];
 }
 
 /* Puts a block that is not in the index, has several fences, or finds no empty way. */
@@ -309,24 +234,19 @@ static __attribute__((noinline)) void put_slow(struct block *block) {
             pool = make_pool(stream, block->device);
     }
     pthread_mutex_lock(&tables_lock);
-    if (!block->indexed && block->booked)
+    if (!block->indexed.queue && block->booked)
         PROOF_STEP(freed_block_is_indexed, enter_index(block));
-    bool is_placed = pool && put_into_pool(pool, block);
-    if (pool && !is_placed) {
-        pthread_mutex_unlock(&tables_lock);
-        make_spares();
-        pthread_mutex_lock(&tables_lock);
-        is_placed = put_into_pool(pool, block);
-    }
-    if (!is_placed)
+    if (!pool)
         make_loose(block);
+    else if (!put_into_way(pool, block))
+        queue_add(list_in(pool, block->size), &block->listed, list_in(pool, block->size)->newest);
     pthread_mutex_unlock(&tables_lock);
 }
 
 void block_pool_put(struct block *block) {
     struct stream *stream = block->fence.stream;
     store_relaxed(&block->last_use, load_relaxed(&block_clock));
-    if (LIKELY(stream && !has_several_fences(block) && load_relaxed(&block->indexed))) {
+    if (LIKELY(stream && !has_several_fences(block) && load_relaxed(&block->indexed.queue))) {
         struct block_pool *pool = load_acquire(&stream->pool);
         if (LIKELY(pool) && LIKELY(put_into_way(pool, block)))
             return;
@@ -340,8 +260,8 @@ bool block_unlink(struct block *block) {
         take_loose(block);
         return true;
     }
-    if (block->pool) {
-        take_from_list(block);
+    if (block->listed.queue) {
+        queue_remove(&block->listed);
         return true;
     }
     struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
@@ -377,13 +297,15 @@ static bool suits(const struct block *block, struct wanted *wanted) {
     return is_ready(block, wanted->stream, &wanted->holder);
 }
 
-/* Takes a wanted block of a ring. The next search begins where this search ends. Returns NULL if no
+/* Takes a wanted block of a list. The next search begins where this search ends. Returns NULL if no
  * block is ready. Under tables_lock. */
-static struct block *take_from_ring(struct block **first, struct wanted *wanted) {
+static struct block *take_from_list(struct queue *list, struct wanted *wanted) {
     const struct block *begin = NULL;
     struct block *block;
-    int looked = 0;
-    while ((block = *first) && looked++ < LOOKED_AT) {
+    for (int looked = 0; looked < LOOKED_AT; looked++) {
+        block = QUEUE_ENTRY(list->newest, struct block, indexed);
+        if (!block || block == begin)
+            break;
         if (load_acquire(&block->state) != BLOCK_IDLE) {
             leave_index_if_held(block);
             continue;
@@ -391,20 +313,19 @@ static struct block *take_from_ring(struct block **first, struct wanted *wanted)
         if (suits(block, wanted) && block_unlink(block))
             return block;
         begin = begin ? begin : block;
-        if (block->next_alike == begin || looked == LOOKED_AT)
-            break;
-        store_relaxed(first, block->next_alike);
+        queue_remove(&block->indexed);
+        queue_add(list, &block->indexed, NULL);
     }
     return NULL;
 }
 
 /* Takes a wanted block of a list's sizes. Returns NULL if no block is ready. */
 static struct block *take_indexed(size_t list, struct wanted *wanted) {
-    struct block **const first = ring_of(wanted->device, wanted->shared, list);
-    if (!load_relaxed(first))
+    struct queue *const first = list_of(wanted->device, wanted->shared, list);
+    if (!load_relaxed(&first->newest))
         return NULL;
     pthread_mutex_lock(&tables_lock);
-    struct block *block = take_from_ring(first, wanted);
+    struct block *block = take_from_list(first, wanted);
     pthread_mutex_unlock(&tables_lock);
     /* Without the lock, a hit may have taken the block and freed it again before it was taken here.
      */
@@ -443,18 +364,22 @@ static struct block *take_after_asking(struct wanted *wanted) {
     return block;
 }
 
-/* Takes the newest block of this size from a stream's pool. */
+/* Takes a block of this size from a stream's pool. A list may begin with blocks of other sizes. The
+ * index then finds the block. */
 static struct block *take_own(struct block_pool *pool, size_t size) {
-    const size_t list = list_of_size(size);
+    const struct queue *const list = list_in(pool, size);
     struct block *block = block_pool_take_own(pool, size);
-    if (block || !newest_of(pool, list))
+    if (block || !load_relaxed(&list->newest))
         return block;
     pthread_mutex_lock(&tables_lock);
-    block = newest_of(pool, list);
-    if (block && block->size == size)
-        take_from_list(block);
-    else
-        block = NULL;
+    const struct queued *at = list->newest;
+    for (int looked = 0; at && !block && looked < LOOKED_AT; looked++, at = at->older) {
+        struct block *const each = QUEUE_ENTRY(at, struct block, listed);
+        if (each->size == size)
+            block = each;
+    }
+    if (block)
+        queue_remove(&block->listed);
     pthread_mutex_unlock(&tables_lock);
     return block;
 }
@@ -481,7 +406,7 @@ enum { MOST_LARGER = 7, MOST_FOR_SMALL = 16, PATIENCE = UINT8_MAX };
 
 /* How many allocations of a size got a larger block since HIP last allocated that size. */
 static unsigned char *larger_count(int device, size_t size) {
-    static unsigned char counts[MOST_DEVICES][POOL_LISTS];
+    static unsigned char counts[MOST_DEVICES][INDEX_LISTS];
     return &counts[device][list_of_size(size)];
 }
 

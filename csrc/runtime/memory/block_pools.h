@@ -57,9 +57,6 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
  * moving the block. Under tables_lock. */
 bool block_unlink(struct block *block);
 
-/* Removes a block from the index. Under tables_lock. */
-void block_leave_index(struct block *block);
-
 /* Takes a block of class `size` that is ready for the next work of `stream`. If `stream` is NULL,
  * the block is ready for work on any stream. If `shared` is true, the block is managed memory. May
  * ask HIP twice whether a stream's work is done. Returns NULL if no block is ready; *waits is true

@@ -1,6 +1,6 @@
 /* Entries in the order in which they were added. The oldest entry leaves first when a cache is over
  * its limit. All functions need tables_lock. A thread without the lock may read whether an entry is
- * in a queue. */
+ * in a queue, and which entry of a queue is the newest. */
 #ifndef MGPU_RT_QUEUE_H
 #define MGPU_RT_QUEUE_H
 
@@ -26,7 +26,7 @@ static inline void queue_remove(struct queued *entry) {
     if (!queue)
         return;
     *(entry->older ? &entry->older->newer : &queue->oldest) = entry->newer;
-    *(entry->newer ? &entry->newer->older : &queue->newest) = entry->older;
+    store_relaxed(entry->newer ? &entry->newer->older : &queue->newest, entry->older);
     store_relaxed(&entry->queue, NULL);
 }
 
@@ -37,7 +37,7 @@ static inline void queue_add(struct queue *queue, struct queued *entry, struct q
     entry->older = older;
     entry->newer = older ? older->newer : queue->oldest;
     *(entry->older ? &entry->older->newer : &queue->oldest) = entry;
-    *(entry->newer ? &entry->newer->older : &queue->newest) = entry;
+    store_relaxed(entry->newer ? &entry->newer->older : &queue->newest, entry);
 }
 
 #endif

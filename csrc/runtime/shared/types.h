@@ -233,7 +233,7 @@ struct module {
  * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
  * in one of `ways`, in one list, `loose`, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10 };
-enum { POOL_SETS = 16, POOL_WAYS = 4, POOL_LISTS = 640, LISTS_A_GROUP = 64 };
+enum { POOL_SETS = 16, POOL_WAYS = 4, INDEX_LISTS = 640 };
 
 enum block_state {
     BLOCK_GONE,        /* HIP has freed the block */
@@ -276,11 +276,9 @@ struct block {
     uint64_t last_use; /* the value of block_clock at the block's last free */
     size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
     struct range range;
-    bool indexed; /* in the ring of its size (block_pools.c); changed under tables_lock */
-    bool loose;   /* idle, and only in that ring; under tables_lock */
-    struct block_pool *pool; /* the pool in whose list the block is, or NULL; under tables_lock */
-    struct block *newer, *older;           /* in that list */
-    struct block *next_alike, *last_alike; /* in the ring */
+    struct queued indexed; /* in the index (block_pools.c) */
+    bool loose;            /* idle, and only in the index; under tables_lock */
+    struct queued listed;  /* in a list of a pool */
     uint64_t waits; /* loose, with several fences: the number of waits for the device before that */
     /* in the eviction queue of its device (eviction.c). The thread that sets `queued` adds
      * the block; the other fields are then under tables_lock */
@@ -294,19 +292,11 @@ struct block {
  * HIP has allocated; above the limit, the clock also counts the frees. */
 extern uint64_t block_clock;
 
-/* Lists of blocks, of sizes that follow each other. A list is a ring, of which `newest` names the
- * newest block. Written under tables_lock. */
-struct block_lists {
-    struct block *newest[LISTS_A_GROUP];
-};
-
 /* The idle blocks that the program freed on a stream, of one device. A block is in one of `ways` or
- * in one list; the thread that removes the block owns it. Each size has its list, so no call visits
- * other blocks than it takes. Most streams free few blocks, so the pool has a group of lists only
- * once a block needs a list of it. Pools are never freed. */
+ * in one list; the thread that removes the block owns it. Pools are never freed. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
-    struct block_lists *groups[POOL_LISTS / LISTS_A_GROUP]; /* NULL: the lists are empty */
+    struct queue lists[POOL_SETS]; /* the blocks that found no empty way of their set */
     int device; /* never changes, although HIP may reuse the stream's handle on another device */
     struct block_pool *next_of_owner; /* links the stream's pools */
 };

@@ -5,56 +5,55 @@
 
 #include "program.h"
 
-static unsigned places_in(const struct block_pool *pool, const struct block *block) {
+/* Counts how often a list contains an entry. */
+static unsigned count_in_list(const struct queue *list, const struct queued *entry) {
+    unsigned count = 0;
+    for (const struct queued *at = list->newest; at; at = at->older) {
+        count += at == entry;
+        explore_require(at->queue == list && *(at->newer ? &at->newer->older : &list->newest) == at,
+                        "a list links its entries both ways");
+    }
+    return count;
+}
+
+static unsigned places_in(struct block_pool *pool, const struct block *block) {
     const size_t set = block_set(block->size);
     unsigned count = 0;
     for (int way = 0; way < POOL_WAYS; way++)
         count += pool->ways[set][way] == block;
-    const struct block *const newest = newest_of(pool, list_of_size(block->size)), *one = newest;
-    do
-        count += one == block;
-    while (one && (one = one->older) != newest);
-    return count;
+    return count + count_in_list(list_in(pool, block->size), &block->listed);
 }
 
 static unsigned places(const struct block *block) {
     unsigned count = block->loose;
     for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream))
-        for (const struct block_pool *pool = stream->pools; pool; pool = pool->next_of_owner)
+        for (struct block_pool *pool = stream->pools; pool; pool = pool->next_of_owner)
             count += places_in(pool, block);
     return count;
 }
 
-/* Checks the ring in which a block lies. */
+/* Checks a block that is in a list of a pool. */
 static void check_list(const struct block *block) {
-    explore_require(places_in(block->pool, block) == 1, "a block is in the list of its size");
-    explore_require(block->older->newer == block && block->newer->older == block,
-                    "a list is a ring");
+    explore_require(count_in_list(block->listed.queue, &block->listed) == 1,
+                    "a block is once in its list");
     explore_require(block->state < BLOCK_GRAPH_OWNED, "nobody holds a block of a list");
 }
 
-static unsigned count_in_ring(const struct block *block) {
-    const struct block *const first = *ring_of(0, block->shared, list_of_size(block->size));
-    const struct block *one = first;
-    unsigned count = 0;
-    do
-        count += one == block;
-    while (one && (one = one->next_alike) != first);
-    return count;
-}
-
 static void check_index(const struct block *block) {
-    explore_require(count_in_ring(block) == block->indexed, "a block of the index is in its ring");
+    const bool is_indexed = block->indexed.queue != NULL;
+    explore_require(count_in_list(list_of(0, block->shared, list_of_size(block->size)),
+                                  &block->indexed) == is_indexed,
+                    "a block of the index is in the list of its size");
     explore_require(!block->loose || block->state < BLOCK_GRAPH_OWNED,
                     "nobody holds a loose block");
-    explore_require(!block->shared || block->indexed == block->loose,
+    explore_require(!block->shared || is_indexed == block->loose,
                     "managed memory is in the index only while it is idle");
 }
 
 static void check_lists(void) {
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
-        if (block->pool)
+        if (block->listed.queue)
             check_list(block);
         check_index(block);
     }
@@ -87,7 +86,7 @@ static void check_between(void) {
                         "the program holds it if and only if its state says so");
         explore_require(block->state != BLOCK_IDLE || places(block) == 1,
                         "who looks for an idle block can find it");
-        explore_require(block->state != BLOCK_IDLE || block->indexed,
+        explore_require(block->state != BLOCK_IDLE || block->indexed.queue,
                         "work on any stream can find an idle block");
         explore_require(gone != model_block_is_alive(block->handle.key),
                         "HIP has back what is gone, and only that");

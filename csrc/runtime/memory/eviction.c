@@ -83,13 +83,34 @@ void eviction_enqueue(struct block *block) {
     while (!cas_acq_rel(&entering[device], &first, block));
 }
 
-/* Moves the blocks of the list into the heap, in the order in which they were added. */
+/* Takes a block out of the account of a device's queue. Under tables_lock. */
+static void leave_queue(struct block *block, int device) {
+    fetch_sub_relaxed(&small_bytes[device], block->small_bytes);
+    store_seq_cst(&block->queued, false);
+}
+
+/* Returns false if the program holds the block, which then leaves the queue until its next free.
+ * The program may free the block just now, and find that the block is in the queue. Under
+ * tables_lock. */
+static bool stays_queued(struct block *block, int device) {
+    if (load_acquire(&block->state) == BLOCK_IDLE)
+        return true;
+    leave_queue(block, device);
+    if (load_seq_cst(&block->state) == BLOCK_IDLE)
+        eviction_enqueue(block);
+    return false;
+}
+
+/* Moves the blocks of the list into the heap, in the order in which they were added. Under
+ * tables_lock. */
 static void enter_heap(int device) {
     struct block *added = exchange_acq_rel(&entering[device], NULL), *block = NULL;
     while (added) { /* the list begins with the last one */
         struct block *const earlier = added->next_sibling;
-        added->next_sibling = block;
-        block = added;
+        if (stays_queued(added, device)) {
+            added->next_sibling = block;
+            block = added;
+        }
         added = earlier;
     }
     while (block) {
@@ -108,8 +129,7 @@ static struct block *take_from_queue(int device) {
     if (!first)
         return NULL;
     heaps[device] = merge_children(first->first_younger);
-    fetch_sub_relaxed(&small_bytes[device], first->small_bytes);
-    store_release(&first->queued, false);
+    leave_queue(first, device);
     return first;
 }
 
@@ -122,7 +142,8 @@ static struct block *take_from_queue(int device) {
  * An allocation evicts blocks only if the device has no memory.
  *
  * The library knows the bytes of large blocks that the program holds. A small block counts as idle
- * from its free until it leaves the eviction queue, also if the program has got it again. */
+ * from its free until it leaves the eviction queue, also if the program has got it again. Such
+ * blocks leave the queue before a block leaves because of the limit. */
 
 /* A free evicts large blocks beyond PEAK_PARTS / 2 of the recent peak. After each large block from
  * HIP, the recent peak falls by a 512th, unless the program holds as much. */
@@ -192,10 +213,16 @@ static bool is_idle_on(int device, const struct block *block) {
     return load_acquire(&block->state) == BLOCK_IDLE && of_device(device, block_device(block));
 }
 
-/* Removes the least recently used idle block of a device from its pool and from the table. Returns
- * NULL if the device has no idle block. A block that the program holds leaves the queue until its
- * next free. Under tables_lock. */
-static struct block *remove_oldest_block(int device) {
+/* Returns an upper bound of the bytes that HIP holds and the program did not ask for. Under
+ * tables_lock. */
+static size_t unused_bytes(int device) {
+    return load_relaxed(&small_bytes[device]) + block_large_unused(device);
+}
+
+/* Removes the least recently used idle block of a device from its pool and from the table. A block
+ * that the program holds leaves the queue until its next free. Returns NULL if the device has no
+ * idle block, or if at most `enough` bytes are unused then. Under tables_lock. */
+static struct block *remove_oldest_block(int device, size_t enough) {
     struct block *block;
     fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
     while ((block = take_from_queue(device))) {
@@ -204,6 +231,10 @@ static struct block *remove_oldest_block(int device) {
         if (block->device != device || load_relaxed(&block->age) != age_of(block)) {
             eviction_enqueue(block);
             continue;
+        }
+        if (unused_bytes(device) + block->small_bytes <= enough) {
+            eviction_enqueue(block);
+            return NULL;
         }
         /* While another thread moves the block into or out of a pool, the block stays. */
         if (!PROOF(block_leaves_its_pool_first, block_unlink(block))) {
@@ -221,7 +252,8 @@ static struct block *remove_oldest_block(int device) {
 static bool is_beyond_bounds(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
     const size_t at_most = load_acquire(&unused_at_most[device]);
-    const size_t unused = load_relaxed(&small_bytes[device]) + block_large_unused(device);
+    enter_heap(device);
+    const size_t unused = unused_bytes(device);
     const size_t asked = block_asked_bytes(device);
     /* keeps what other threads add from now on */
     fetch_add_relaxed(&unused_at_most[device], unused - at_most);
@@ -239,7 +271,7 @@ size_t eviction_of_bytes(int device, size_t bytes) {
     size_t freed = 0;
     while (freed < bytes) {
         pthread_mutex_lock(&tables_lock);
-        struct block *block = remove_oldest_block(device);
+        struct block *block = remove_oldest_block(device, 0);
         pthread_mutex_unlock(&tables_lock);
         if (!block)
             break;
@@ -252,10 +284,14 @@ size_t eviction_of_bytes(int device, size_t bytes) {
 /* Evicts the least recently used idle blocks until the bounds hold. A block with pending work may
  * be evicted too, because hipFree waits for the device. */
 static __attribute__((noinline)) void evict_beyond_bounds(int device, size_t freed) {
-    struct block *block;
+    struct block *block = NULL;
     do {
         pthread_mutex_lock(&tables_lock);
-        block = is_beyond_bounds(device, freed) ? remove_oldest_block(device) : NULL;
+        if (is_beyond_bounds(device, freed))
+            block = remove_oldest_block(
+                device, is_beyond_peak(device) ? 0 : cache_limits.memory_bytes[device]);
+        else
+            block = NULL;
         pthread_mutex_unlock(&tables_lock);
         if (block)
             REPORT(free_expression, evict_removed(block), NULL);

@@ -286,6 +286,19 @@ def test_memory_that_the_program_holds_does_not_count(mgpu: Mgpu) -> None:
     assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 21, "hipFree": 0}
 
 
+@in_child(MGPU_RT_MEMORY_LIMIT="64K")
+def test_small_memory_that_the_program_got_again_does_not_count(mgpu: Mgpu) -> None:
+    """The library does not count hits of small blocks. The frees exceed the limit many times, but
+    only one block is ever idle."""
+    stream = mgpu.StreamCreate()
+    blocks = [alloc(mgpu, 4096, stream) for _ in range(64)]
+    for number in range(512):
+        place = number % len(blocks)
+        mgpu.MemFree(blocks[place], stream)
+        blocks[place] = alloc(mgpu, 4096, stream)
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 64, "hipFree": 0}
+
+
 @in_child(HIPSTUB_MEMORY=str(16 * MIB))
 def test_an_impossible_allocation_empties_no_cache(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -121,8 +121,8 @@ def test_costs_do_not_grow_to_a_hundred_thousand(exclusive: str) -> None:
 
 @pytest.mark.nightly
 def test_held_memory_beyond_the_limit_adds_at_most_half() -> None:
-    """The program holds 400 MB. Each free then compares idle bytes with the limit, which adds 108
-    instructions to 225, beside 100,000 blocks as beside 80,000."""
+    """The program holds 400 MB. Each free then compares idle bytes with the limit, which adds 106
+    instructions to 221, beside 100,000 blocks as beside 80,000."""
     kind = "free, allocate, held blocks"
     few, many = (
         count_objects(n, CALLS, kind=kind, BYTES="4096", MGPU_RT_EXCLUSIVE="on")[kind]
@@ -160,12 +160,23 @@ def test_a_call_costs_no_more_beside_many_idle_blocks(case: str, streams: int) -
     assert cost(9000) <= MOST * cost(FEW)
 
 
+@pytest.mark.check
+def test_a_free_that_fills_a_streams_pool_costs_no_more() -> None:
+    """Beside 1,000 blocks, each measured free is the first on its stream that finds no empty place
+    in the pool."""
+    few, many = (
+        count_objects(n, CALLS, kind=FREE, MGPU_RT_EXCLUSIVE="on", STREAMS="256")[FREE]
+        for n in (FEW, 1000)
+    )
+    assert many.per_iteration() <= MOST * few.per_iteration()
+
+
 #: Calls beyond a limit. With 64 bytes, HIP frees a block and allocates the next at each free. With
-#: 128 KB, little of the memory is idle, and a free takes no lock. A search for modules to evict
-#: visits all modules, so the searches become rarer as modules become more.
+#: 32 KB, few of the blocks are idle, and one of 128 frees counts them. A search for modules to
+#: evict visits all modules, so the searches become rarer as modules become more.
 BEYOND = (
     ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}),
-    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "128K"}),
+    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "32K"}),
     ("first load, held modules of an image", {"MGPU_RT_MODULE_LIMIT": "64K"}),
 )
 

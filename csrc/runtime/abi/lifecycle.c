@@ -1,5 +1,6 @@
 /* The life of the library in a process: first call, fork, exit. */
 #include "abi/lifecycle.h"
+#include "abi/exclusive_end.h"
 #include "abi/override.h"
 #include "driver/hip_open.h"
 #include "graphs/graphs.h"
@@ -296,6 +297,7 @@ static void make_start(void) {
         caches_set(caches);
         register_exit = register_run_exit;
         limit_reached = manager_start;
+        witness_ends_word = exclusive_end;
         neighbours_start();
     }
     options_known = true;

@@ -1,10 +1,9 @@
 #include "abi/override.h"
+#include "abi/exclusive_end.h"
 #include "abi/python_plugin.h"
 #include "graphs/build.h"
 #include "graphs/graphs.h"
-#include "memory/registrations.h"
-#include "modules/modules.h"
-#include "streams/lazy_sync.h"
+#include "streams/streams.h"
 #include "telemetry/counters.h"
 
 #include <string.h>
@@ -42,21 +41,13 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_unlock(&overrides_lock);
 }
 
-/* An override may call HIP itself, even on streams and memory of the library. */
-static void end_exclusive_hip(void) {
-    PROOF_STEP(override_may_call_hip, store_relaxed(&options.exclusive_on, false));
-    PROOF_STEP(override_sees_settled_work, lazy_settle(NULL));
-    PROOF_STEP(override_may_set_constants, module_unshare_constants());
-    (void)registration_cache.trim(ALL_DEVICES);
-}
-
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
     if (index == ABI_COUNT && !end)
         return -1;
-    if (instead && !end)
-        end_exclusive_hip();
+    if (instead && !end) /* an override may call HIP itself, even on the library's objects */
+        PROOF_STEP(override_may_call_hip, exclusive_end());
     set_override(end ? &at_end : &overrides[index], instead);
     return 0;
 }
@@ -175,7 +166,7 @@ void override_start(void) {
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
     }
     if (awaited || any_override())
-        end_exclusive_hip();
+        exclusive_end();
 }
 
 static void answer_alone(void) {

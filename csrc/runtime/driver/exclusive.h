@@ -5,18 +5,15 @@
  * library may postpone waits, keep memory registered, and share modules whose constants the program
  * could set. HIP's word covers only the past: other code may call HIP a moment later. So the
  * library only leaves out queries about streams, blocks, resets and the kind of memory at an
- * address. An override may call HIP
- * itself, so the first override ends the user's word (override.c). */
+ * address.
+ *
+ * The first call of other code that HIP reports ends the user's word. The first override ends it,
+ * too, because an override may call HIP itself (abi/exclusive_end.h). */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 
 #include "driver/witness.h"
 #include "process/options.h"
-
-/* Returns true if the user has declared that no other code calls HIP. */
-static inline bool exclusive_hip(void) {
-    return load_relaxed(&options.exclusive_on);
-}
 
 /* Returns true if no other code has called HIP so far. May call HIP once (witness_confirms). */
 static inline bool sole_user_of_hip(void) {

@@ -11,12 +11,16 @@
 /* HIP_API: HIP's number for the calls of its API. The other two numbers are ROCr's. */
 enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
 
-/* The kinds of operations: 0 for a function that this library never calls and that may change
- * HIP's objects. HARMLESS marks functions that change nothing but the calling thread's device and
- * last error. OF_GRAPHS marks functions that create and launch graphs. The other bits contain the
- * number of a function of hip.def, plus 1. */
-enum { OPERATIONS = 1024, HARMLESS = 0x8000, OF_GRAPHS = 0x4000, FLAGS = HARMLESS | OF_GRAPHS };
-static uint16_t kinds[OPERATIONS];
+/* The kinds of operations: 0 for a function that may change HIP's objects. HARMLESS marks functions
+ * that change nothing but the calling thread's device and last error. OF_ADDRESSES marks harmless
+ * functions that tell which memory is registered. OF_GRAPHS marks functions that create and launch
+ * graphs. */
+enum { OPERATIONS = 1024, HARMLESS = 1, OF_ADDRESSES = 2, OF_GRAPHS = 4 };
+static uint8_t kinds[OPERATIONS];
+
+/* The operation of each function of hip.def. GRAPH_CALL marks those of graphs. */
+static const uint32_t NO_CALL = UINT32_MAX, ANY_CALL = UINT32_MAX - 1, GRAPH_CALL = 1u << 31;
+static uint32_t operations[HIP_COUNT];
 
 int witness_users = WITNESS_UNREGISTERED;
 
@@ -59,24 +63,29 @@ static void end_sole_use_because(const char *why) {
     end_sole_use();
 }
 
+/* True from the first call of other code on, until all that rests on the user's word is settled. */
+static bool word_is_ending;
+
 static void end_sole_use_by(uint32_t operation) {
     unsigned none = 0;
+    if (exclusive_hip())
+        store_release(&word_is_ending, true);
     if (cas_acq_rel(&ended_by, &none, operation + 1))
         end_sole_use();
     store_release(&witness_users, WITNESS_OTHERS); /* the other code's call runs after this store */
 }
 
-/* The function that the thread's wrapper is about to call, plus 1; 0 after HIP has reported the
- * call. A program may leave a call of HIP by siglongjmp. `expected` is then 0 already, so later
- * calls of other code do not count as the library's. */
+/* The operation that the thread's wrapper is about to call; NO_CALL after HIP has reported it.
+ * ANY_CALL while hipSPARSE runs, which the library has called. A
+ * program may leave a call of HIP by siglongjmp. `expected` is then NO_CALL already, so later calls
+ * of other code do not count as the library's. */
 static __thread struct {
-    unsigned expected, reported;
-    bool delegates; /* hipSPARSE runs, which the library has called */
-    bool holds;     /* the thread is asking, between witness_hold and witness_release */
-} own __attribute__((tls_model("initial-exec")));
+    uint32_t expected;
+    bool holds; /* the thread is asking, between witness_hold and witness_release */
+} own __attribute__((tls_model("initial-exec"))) = {.expected = UINT32_MAX};
 
 void witness_delegate(bool delegates) {
-    store_relaxed(&own.delegates, delegates);
+    store_relaxed(&own.expected, delegates ? ANY_CALL : NO_CALL);
 }
 
 /* ---- calls of other code that wait for a question ---- */
@@ -89,7 +98,7 @@ bool witness_hold(void) {
     store_relaxed(&own.holds, true);
     fetch_add_seq_cst(&holders, 1);
     fence_seq_cst();
-    if (witness_confirms())
+    if (exclusive_hip() || witness_confirms())
         return true;
     witness_release();
     return false;
@@ -108,6 +117,34 @@ static void wait_for_holders(void) {
         step_aside();
 }
 
+/* ---- the user's word ---- */
+
+void (*witness_ends_word)(void);
+
+static struct advice word_has_ended = {
+    .text = "other code in this process called %s, so MGPU_RT_EXCLUSIVE=on has ended: from now on "
+            "the library queries HIP, postpones no wait, and keeps no memory registered"};
+
+/* Ends the user's word before other code's call runs. Each call of other code does this until one
+ * of them has settled everything. So no such call runs before, and none waits for another. HIP has
+ * no objects in a forked child, and has released them in the last phases of an exit. */
+static void end_word(void) {
+    if (runtime_forked || runtime_is(MODE_LATE))
+        return;
+    if (exclusive_hip())
+        report_once(&word_has_ended, operation_name(load_acquire(&ended_by) - 1));
+    witness_ends_word();
+    store_release(&word_is_ending, false);
+}
+
+/* Returns true if other code can notice, or change, by this function what the library keeps. */
+static bool concerns_library(unsigned kind) {
+    return !(kind & HARMLESS) ||
+           (kind & OF_ADDRESSES &&
+            DOUBT(registered_memory_can_be_seen,
+                  load_acquire(&options.exclusive_on) || load_acquire(&word_is_ending)));
+}
+
 /* ---- what HIP reports ---- */
 
 /* HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to. So the
@@ -120,24 +157,31 @@ static void stop_hearing(void) {
     set_tracer(NULL);
 }
 
+static __attribute__((noinline)) void hear_slow(uint32_t operation) {
+    const int users = load_acquire(&witness_users); /* `kinds` was written before */
+    const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
+    if (own.expected == (operation | GRAPH_CALL)) {
+        own.expected = NO_CALL;
+    } else if (own.expected != ANY_CALL && concerns_library(kind)) {
+        if (users != WITNESS_OTHERS)
+            PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
+        if (load_acquire(&word_is_ending))
+            PROOF_STEP(other_codes_call_ends_the_word, end_word());
+        PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
+    }
+    if (DOUBT(hip_crashes_with_graphs, kind & OF_GRAPHS))
+        stop_hearing();
+}
+
 /* HIP calls this function before each call. The result 1 asks HIP to record nothing. */
 static int hear(int domain, uint32_t operation, void *data) {
     (void)data;
     if (domain != HIP_API)
         return 1;
-    const int users = load_acquire(&witness_users); /* `kinds` was written before */
-    const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
-    if (PROOF(call_is_the_librarys_own,
-              own.delegates || (own.expected && own.expected == (kind & ~(unsigned)FLAGS)))) {
-        own.expected = 0;
-        own.reported++;
-    } else if (!(kind & HARMLESS)) {
-        if (users != WITNESS_OTHERS)
-            PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
-        PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
-    }
-    if (DOUBT(hip_crashes_with_graphs, kind & OF_GRAPHS))
-        stop_hearing();
+    if (LIKELY(PROOF(call_is_the_librarys_own, own.expected == operation)))
+        own.expected = NO_CALL;
+    else
+        hear_slow(operation);
     return 1;
 }
 
@@ -145,13 +189,13 @@ static int hear(int domain, uint32_t operation, void *data) {
 
 static struct hip_functions unmarked;
 
+/* The call of HIP is the wrapper's last step, so the compiler jumps to HIP's function, and copies
+ * no argument. */
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t own_##name params {                                                          \
-        PROOF_STEP(sparse_call_has_ended, own.delegates = false);                                  \
-        own.expected = HIP_##name + 1;                                                             \
-        const hipError_t error = unmarked.name args;                                               \
-        own.expected = 0;                                                                          \
-        return error;                                                                              \
+        own.expected = PROOF_VALUE(sparse_call_has_ended, operations[HIP_##name],                  \
+                                   own.expected == ANY_CALL ? ANY_CALL : operations[HIP_##name]);  \
+        return unmarked.name args;                                                                 \
     }
 #include "driver/hip.def"
 
@@ -166,10 +210,10 @@ static void mark_own_calls(void) {
 /* Up to HIP 6 each successful query clears the thread's last error, as the successful call of stock
  * does. hipPeekAtLastError would leave the error. */
 __attribute__((noinline)) bool witness_probe(void) {
-    const unsigned before = own.reported;
     (void)(hip_version < HIP_7 ? hip.GetLastError() : hip.PeekAtLastError());
-    if (PROOF(hip_still_reports, own.reported != before))
+    if (PROOF(hip_still_reports, own.expected == NO_CALL))
         return true;
+    own.expected = NO_CALL;
     end_sole_use_because(load_acquire(&was_sole_user)
                              ? "HIP no longer reports calls to this library: a profiler gets them"
                              : "this HIP does not report calls");
@@ -234,19 +278,38 @@ static const char *const harmless[] = {
     "hipStreamIsCapturing",
 };
 
-static unsigned kind_of(const char *name) {
+static const char *const of_addresses[] = {
+    "hipMemGetAddressRange",
+    "hipPointerGetAttribute",
+    "hipPointerGetAttributes",
+};
+
+static bool is_in(const char *const *list, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+
+static uint8_t kind_of(const char *name) {
     unsigned kind = 0;
-#define HIP_FN(need, function, params, args)                                                       \
-    if (strcmp(name, "hip" #function) == 0)                                                        \
-        kind = HIP_##function + 1;
-#include "driver/hip.def"
-    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
-        if (strcmp(name, harmless[i]) == 0)
-            kind |= HARMLESS;
+    if (is_in(harmless, sizeof harmless / sizeof *harmless, name))
+        kind |= HARMLESS;
+    if (is_in(of_addresses, sizeof of_addresses / sizeof *of_addresses, name))
+        kind |= OF_ADDRESSES;
     if (strncmp(name, "hipGraph", strlen("hipGraph")) == 0 ||
         strncmp(name, "hipStreamBeginCapture", strlen("hipStreamBeginCapture")) == 0)
         kind |= OF_GRAPHS;
-    return kind;
+    return (uint8_t)kind;
+}
+
+static void describe_operation(uint32_t operation, const char *name) {
+    kinds[operation] = kind_of(name);
+    const uint32_t called = operation | (kinds[operation] & OF_GRAPHS ? GRAPH_CALL : 0);
+#define HIP_FN(need, function, params, args)                                                       \
+    if (strcmp(name, "hip" #function) == 0)                                                        \
+        operations[HIP_##function] = called;
+#include "driver/hip.def"
 }
 
 /* Returns true if ROCr reports that it has not started. */
@@ -267,7 +330,7 @@ static const char *find_obstacle(const struct witness_functions *functions) {
         return "this HIP does not report calls";
     if (DOUBT(profiler_needs_the_reports, has_profiler()))
         return "a profiler gets HIP's reports";
-    return PROOF(hip_was_unused, is_unused(functions))
+    return exclusive_hip() || PROOF(hip_was_unused, is_unused(functions))
                ? NULL
                : "HIP was in use before the library's first call";
 }
@@ -286,7 +349,8 @@ void witness_open(const struct witness_functions *functions) {
     set_tracer = functions->set_tracer;
     for (uint32_t operation = 0; operation < OPERATIONS; operation++) {
         const char *name = functions->name(operation);
-        kinds[operation] = (uint16_t)(name ? kind_of(name) : 0);
+        if (name)
+            describe_operation(operation, name);
     }
     int users = load_acquire(&witness_users);
     if (users != WITNESS_UNREGISTERED)

@@ -16,7 +16,11 @@
  * As the sole user the library leaves out queries; it postpones no wait and keeps no memory
  * registered because of that.
  * So a hit need not exclude a call of other code that begins during the hit. The hit then counts as
- * the earlier of two overlapping calls. */
+ * the earlier of two overlapping calls.
+ *
+ * With the user's word (MGPU_RT_EXCLUSIVE=on) the library registers its function too, even if HIP
+ * was in use before. The library then needs no probe. The first call of other code then ends the
+ * word: the call runs only after everything that rests on the word is settled. */
 #ifndef MGPU_RT_WITNESS_H
 #define MGPU_RT_WITNESS_H
 
@@ -53,9 +57,10 @@ static inline bool witness_confirms(void) {
     return PROOF(no_other_code_called_hip, witness_is_sole_user()) && witness_probe();
 }
 
-/* Returns true if no other code has called HIP so far. Then each call of other code that may change
- * HIP's objects begins only after witness_release. Between the two, the caller may ask HIP about an
- * object that another thread could destroy, but must not wait. */
+/* Returns true if no other code has called HIP so far, or by the user's word. Then each reported
+ * call of other code that may change HIP's objects begins only after witness_release. Between the
+ * two, the caller may ask HIP about an object that another thread could destroy, but must not wait.
+ */
 bool witness_hold(void);
 void witness_release(void);
 
@@ -63,6 +68,10 @@ void witness_release(void);
  * All calls of HIP in between count as the library's. A program may leave hipSPARSE by siglongjmp:
  * the library's next call of HIP on this thread then ends this, too. */
 void witness_delegate(bool delegates);
+
+/* Ends the user's word, and settles what rests on it (abi/exclusive_end.h). lifecycle.c sets this
+ * pointer before HIP reports. */
+extern void (*witness_ends_word)(void);
 
 /* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
 void witness_record(void);

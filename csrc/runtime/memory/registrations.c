@@ -223,6 +223,20 @@ static int trim_all(int device) {
     return count;
 }
 
+/* registrations_idle contains each registration that another thread is giving back, or has just
+ * decided to keep. */
+void registrations_give_back(void) {
+    if (runtime_forked) /* HIP must not be called in a forked child */
+        return;
+    for (;;) {
+        (void)trim_all(ALL_DEVICES);
+        fence_seq_cst();
+        if (!load_relaxed(&registrations_idle))
+            return;
+        step_aside();
+    }
+}
+
 const struct cache registration_cache = {.trim = trim_all, .holds_host_memory = true};
 
 /* ---- stale ones ----
@@ -530,7 +544,8 @@ hipError_t registration_release(void *address) {
         set_kind(registration, RANGE_IDLE);
         count_idle((ptrdiff_t)registration->bytes);
         store_seq_cst(&registration->state, REGISTRATION_IDLE);
-        if (load_seq_cst(&registration->stale))
+        fence_seq_cst();
+        if (load_seq_cst(&registration->stale) || !exclusive_hip())
             (void)trim_one(registration);
         return hipSuccess;
     }

@@ -33,6 +33,10 @@ static inline void registrations_yield(const void *address, size_t bytes) {
         registrations_yield_to(address, bytes);
 }
 
+/* Gives all idle registrations back to HIP, after the user's word has ended. May wait for the
+ * device, as HIP's function does. */
+void registrations_give_back(void);
+
 /* Returns true if this memory shares bytes with idle registrations, and with no registration that
  * the program holds. No pending work uses the memory. */
 bool registrations_are_idle(const void *address, size_t bytes);

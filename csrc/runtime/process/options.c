@@ -255,10 +255,10 @@ void options_read(struct options *out) {
     read_manager(out);
     out->caches = read_caches(out->cache);
     out->sync_lazy = CHOICE("MGPU_RT_SYNC", out->sync, "strict", "lazy");
-    enum { AUTO, ON };
+    enum { AUTO, ON, OFF };
     const int exclusive = CHOICE("MGPU_RT_EXCLUSIVE", out->exclusive, "auto", "on", "off");
     out->exclusive_on = exclusive == ON;
-    out->witness_on = exclusive == AUTO;
+    out->witness_on = exclusive != OFF;
     out->errors_fail = CHOICE("MGPU_RT_ERRORS", out->errors, "report", "fail");
     read_memory_limit(out);
     out->verbose_on = CHOICE("MGPU_RT_VERBOSE", out->verbose, "on", "1", "off", "0") < 2;

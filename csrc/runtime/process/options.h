@@ -55,6 +55,17 @@ static inline bool cache_is_on(enum cache_kind cache) {
     return caches_on() >> cache & 1;
 }
 
+/* Returns true if the user has declared that no other code calls HIP, and nothing has ended this
+ * word. */
+static inline bool exclusive_hip(void) {
+    return load_relaxed(&options.exclusive_on);
+}
+
+/* Ends the user's word. The caller settles everything that rests on it (abi/exclusive_end.h). */
+static inline void exclusive_stop(void) {
+    store_seq_cst(&options.exclusive_on, false);
+}
+
 void options_read(struct options *out);
 
 /* Returns the process's rank; -1 if no launcher has set a rank. */

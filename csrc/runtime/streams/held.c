@@ -80,8 +80,7 @@ bool stream_query_held(struct stream *stream, bool *asked) {
     bool learned = false;
     if (stream_state(stream) != STREAM_LIVE || load_relaxed(&stream->external_users))
         return false;
-    const bool undisturbed =
-        exclusive_hip() || PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream));
+    const bool undisturbed = PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream));
     if (!undisturbed && !witness_hold())
         return false;
     if (begin_question(stream)) {

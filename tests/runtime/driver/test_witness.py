@@ -248,7 +248,6 @@ def test_a_profiler_of_hip_keeps_the_reports(mgpu: Mgpu) -> None:
 UNASKED = (
     {"MGPU_RT_CACHE": "off"},
     {"MGPU_RT_EXCLUSIVE": "off"},
-    {"MGPU_RT_EXCLUSIVE": "on"},
 )
 
 

@@ -64,9 +64,12 @@ enum { PEEK = 1, FOREIGN = 2 };
 struct hip_functions hip;
 const struct hip_functions hip_missing;
 struct counts counts;
+struct options options;
+unsigned runtime_mode;
 bool runtime_forked;
 int hip_version = HIP_7;
 void report_verbose(const char *format, ...) { (void)format; }
+void report_once(struct advice *advice, ...) { (void)advice; }
 const char *options_path_variable(const char *name) { return name; }
 bool mapped_find(const char *name, const char *other, char *path, size_t size) {
     return name && other && path && size;
@@ -84,7 +87,7 @@ static void interrupt(int number) {
 int main(void) {
     signal(SIGTRAP, interrupt);
     operation_name = name;
-    kinds[PEEK] = HARMLESS | (HIP_PeekAtLastError + 1);
+    describe_operation(PEEK, "hipPeekAtLastError");
     hip.PeekAtLastError = peek;
     mark_own_calls();
     for (wanted = 1, steps = 1; steps >= wanted || wanted == 1; wanted++) {

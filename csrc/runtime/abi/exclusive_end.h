@@ -1,0 +1,19 @@
+/* Ends the user's word that no other code calls HIP (MGPU_RT_EXCLUSIVE=on).
+ *
+ * Two parts of the library notice other code: witness.c, if HIP reports a call of other code, and
+ * override.c, if the user sets an override. Both end the word here, before other code runs. */
+#ifndef MGPU_RT_EXCLUSIVE_END_H
+#define MGPU_RT_EXCLUSIVE_END_H
+
+/* Ends the word, and settles everything that rests on it. When the function returns, no wait is
+ * postponed, and no two loads share constants that HIP can set. HIP then holds only registrations
+ * of the program. The function may wait for the device.
+ *
+ * Several threads may call the function at once. Each thread does what is left, and returns when
+ * nothing is left. A hit needs no step of its own for that. If a hit leaves something behind, it
+ * looks at the word once more. It does so under tables_lock for a postponed wait or a shared
+ * module, and afterwards for a registration. So either the hit or this function settles it. All
+ * other hits count as made before the call of other code that they overlap. */
+void exclusive_end(void);
+
+#endif

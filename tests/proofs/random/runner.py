@@ -258,13 +258,16 @@ def _without_chatter(said: Output) -> Output:
     return said
 
 
-def play(case: Case, side: Side, device: Device, timeout: float = HANG) -> Output:
-    """Plays a case in its own process."""
+def play(
+    case: Case, side: Side, device: Device, timeout: float = HANG, images: Path | None = None
+) -> Output:
+    """Plays a case in its own process; `images` is a folder of images other than the random
+    programs'."""
     player = ROOT / side.players / ("player-linked" if case.linked else "player")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
         script.write(case.text())
         script.flush()
-        command = [str(player), str(OUT / "images" / device.chip), script.name]
+        command = [str(player), str(images or OUT / "images" / device.chip), script.name]
         env = environment(side, device, late=case.late, fails=case.fails)
         if not device.release:
             return run(command, env, timeout)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from pathlib import Path
 
+from tests.proofs.programs import images as kernels
+from tests.support.folders import folder
 from tests.support.images import bundle, code_object
 
 CHIP = "gfx90a"
@@ -27,15 +30,17 @@ def _compressed(size: int, content: bytes) -> bytes:
     return b"CCOB" + struct.pack("<HHIIQ", 2, 1, size, 4096, 0) + content
 
 
+@functools.cache
 def images() -> dict[str, bytes]:
     """Returns all images, by name."""
-    good = code_object("forum", None, CHIP)
+    lowered = kernels.write(CHIP)
+    good = (lowered / "plain0").read_bytes()
     both = bundle(good)
     with open("/proc/self/exe", "rb") as file:
         program = file.read(1 << 16)
     return {
         "good": good,
-        "globals": code_object("globals", None, CHIP),
+        "globals": (lowered / "cell0").read_bytes(),
         "empty": bytes(4096),
         "junk": b"\xa5" * 4096,
         "text": b".text\nnot an image\n\0".ljust(64, b"\0"),
@@ -72,10 +77,10 @@ def images() -> dict[str, bytes]:
     }
 
 
-def write(folder: Path) -> None:
-    """Writes the images, and the list of the wrong ones (situations.def)."""
-    made = images()
-    for name, content in made.items():
-        (folder / name).write_bytes(content)
-    wrong = [name for name in made if name not in ("good", "globals")]
-    (folder / "wrong_images.def").write_text("".join(f"WRONG_IMAGE({name})\n" for name in wrong))
+@functools.cache
+def write() -> Path:
+    """Writes the images, and returns their folder."""
+    made = folder("last_error")
+    for name, content in images().items():
+        (made / name).write_bytes(content)
+    return made

@@ -178,4 +178,5 @@ const struct step_kind fault_steps[] = {
     {NULL, NULL},
 };
 
-const struct step_kind *const more_steps[] = {fault_steps, limit_steps, replay_steps, NULL};
+const struct step_kind *const more_steps[] = {fault_steps, limit_steps, replay_steps,
+                                               last_error_steps, NULL};

@@ -49,7 +49,7 @@ struct step_kind {
 extern const struct step_kind module_steps[], edge_steps[], graph_steps[], host_steps[];
 /* The tables of steps that only the tests' player has (tests/proofs/random/player); NULL ends the
  * list of tables. */
-extern const struct step_kind fault_steps[], limit_steps[], replay_steps[], last_error_steps[];
+extern const struct step_kind fault_steps[], limit_steps[], replay_steps[], error_steps[];
 extern const struct step_kind *const more_steps[] __attribute__((weak));
 
 /* Clears the state of the tests' steps. */

@@ -17,12 +17,12 @@ from tests.proofs.random.model import (
     MANAGED,
     MGPU,
     MGPU_REGISTERED,
+    MOST_OBJECTS,
     PINNED,
     REGISTERED,
     Buffer,
     Function,
     Module,
-    Object,
     Program,
     Stream,
     digest,
@@ -33,8 +33,22 @@ from tests.proofs.random.model import (
 
 ON_HOST = (MANAGED, PINNED, MGPU_REGISTERED, REGISTERED)
 KERNELS = ("mix", "slow", "copy", "bump", "where")
-BAD = ("image", "name", "grid", "block", "size", "free", "fill", "unregister", "function")
-BAD += ("device", "stream", "copy")
+#: Calls with wrong arguments, as steps of the player. {0} is a module or a function; {1} is a
+#: number of the thread's own, for a page of host memory; object 511 is NULL.
+BAD = {
+    "image": "place {1} 0 5",
+    "name": "lookup {1} {0} 0",
+    "grid": "grid {0} 0 1 0 0",
+    "block": "grid {0} 1 4096 0 0",
+    "size": "malloc 0 {1} 1125899906842624 0 0",
+    "free": "pages {1} 1 0; free 0 {1} 0",
+    "fill": "pages {1} 1 0; fill 0 {1} 0 4 1 0",
+    "unregister": "pages {1} 1 0; unregister {1}",
+    "function": "grid 511 1 1 0 0",
+    "device": "device 0 99",
+    "stream": "unstream 0 511",
+    "copy": "pages {1} 1 0; copy 0 511 0 {1} 0 4 0",
+}
 WORDS = (1, 2, 16, 64, 65, 100, 256, 1000, 1024, 2000, 4096, 4097, 8192, 20_000, 70_000, 150_000)
 EXACT_UP_TO = 16 << 10  # words; the library rounds larger blocks up to a class of sizes
 MOST_IN_KERNEL = 8192  # words
@@ -519,17 +533,20 @@ def learn(program: Program, thread: int, b: Bytes) -> None:
 
 @action(3)
 def bad(program: Program, thread: int, b: Bytes) -> None:
-    kind = BAD[b[0] % len(BAD)]
-    thing = 0
+    kind = list(BAD)[b[0] % len(BAD)]
+    thing = None
     if kind == "name":
         thing = program.pick(program.modules, b[1])
     elif kind in ("grid", "block"):
         thing = program.pick(program.functions, b[1])
-    if thing is None or f"bad-{kind}" in program.without:
+    if (thing is None and "{0}" in BAD[kind]) or f"bad-{kind}" in program.without:
         return
-    if isinstance(thing, Object):
+    if thing is not None:
         program.touch(thread, thing)
-    program.ask(None, thread, "bad", BAD.index(kind), thing)
+    number = thing.index if thing is not None else 0
+    for step in BAD[kind].format(number, MOST_OBJECTS + os_thread(thread)).split("; "):
+        name, *arguments = step.split()
+        program.ask(None, thread, name, *map(int, arguments))
     if b[2] % 4 == 3:
         program.pending.add(os_thread(thread))
     else:

@@ -28,7 +28,7 @@ Result = Left | str
 class Played:
     """The state after each situation on a release of HIP, in order."""
 
-    hip: str  # hipRuntimeGetVersion's number
+    hip: int  # hipRuntimeGetVersion's number
     results: dict[str, Result] = field(default_factory=dict)
 
     def ended(self) -> set[str]:
@@ -40,16 +40,14 @@ def _device(name: str) -> runner.Device:
     if name == "softgpu":
         return runner.SOFTGPU
     version = (("HIPSTUB_VERSION", "70253211"),) if name == "stub-7" else ()
-    return replace(
-        runner.STUB, options=(("HIPSTUB_MODE", "record"), *version), copies_return=False
-    )
+    return replace(runner.STUB, options=(("HIPSTUB_MODE", "record"), *version), copies_return=False)
 
 
 def play(side: runner.Side, device: str, pending: str) -> Played:
     """Plays all situations. If a situation ends the process, a new process plays the situations
     that follow."""
     scripts = situations.scripts(PENDING.index(pending))
-    played = Played(_play(side, device, {}).results[0][1])
+    played = Played(int(_play(side, device, {}).results[0][1]))
     while left := [name for name in scripts if name not in played.results]:
         said = _play(side, device, {name: scripts[name] for name in left})
         for number, name in enumerate(left[: said.begun], 1):

@@ -176,6 +176,7 @@ wait_event_that_is_a_stream | stream 0 1; name 2 1 1 1 0 | waitevent 0 1 1 | uns
 wait_event_on_a_destroyed_stream | event 0 1; {DEAD_STREAM} | waitevent 0 1 3 | unevent 0 1
 """  # noqa: E501
 
+
 def _steps(text: str) -> list[str]:
     return [f"0 {step.strip()}" for step in text.split(";") if step.strip()]
 

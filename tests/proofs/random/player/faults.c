@@ -1,69 +1,7 @@
-/* Steps whose calls fail, because an argument is wrong or because HIP refuses the call. */
+/* Steps whose calls fail, because HIP refuses the call. */
 #include "steps.h"
 
 #include <string.h>
-
-/* ---- what goes wrong, and must go wrong as with stock ---- */
-
-enum {
-    BAD_IMAGE,
-    BAD_NAME,
-    BAD_GRID,
-    BAD_BLOCK,
-    BAD_SIZE,
-    BAD_FREE,
-    BAD_FILL,
-    BAD_UNREGISTER,
-    BAD_FUNCTION,
-    BAD_DEVICE,
-    BAD_STREAM,
-    BAD_COPY,
-};
-
-/* bad KIND OBJECT */
-static void play_bad(const struct step *step) {
-    static uint64_t words[64];
-    void *params[12];
-    for (unsigned i = 0; i < 12; ++i)
-        params[i] = &words[i];
-    switch (ARGUMENT(0)) {
-    case BAD_IMAGE:
-        say_handle(step, mgpuModuleLoad(words, sizeof words));
-        break;
-    case BAD_NAME:
-        say_handle(step, mgpuModuleGetFunction(MODULE(1), "missing"));
-        break;
-    case BAD_GRID:
-        mgpuLaunchKernel(FUNCTION(1), 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL, 0);
-        break;
-    case BAD_BLOCK:
-        mgpuLaunchKernel(FUNCTION(1), 1, 1, 1, 4096, 1, 1, 0, NULL, params, NULL, 0);
-        break;
-    case BAD_SIZE:
-        say_handle(step, mgpuMemAlloc((uint64_t)1 << 50, NULL, false));
-        break;
-    case BAD_FREE:
-        mgpuMemFree(words, NULL);
-        break;
-    case BAD_FILL:
-        mgpuMemset32(words, 1, 4, NULL);
-        break;
-    case BAD_UNREGISTER:
-        mgpuMemHostUnregister(words);
-        break;
-    case BAD_FUNCTION:
-        mgpuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL, 0);
-        break;
-    case BAD_DEVICE:
-        mgpuSetDefaultDevice(99);
-        break;
-    case BAD_STREAM:
-        mgpuStreamDestroy(NULL);
-        break;
-    default:
-        mgpuMemcpy(NULL, words, 16, NULL);
-    }
-}
 
 /* ---- calls that HIP refuses ---- */
 
@@ -174,9 +112,11 @@ static void play_misuse(const struct step *step) {
 /* ---- the steps ---- */
 
 const struct step_kind fault_steps[] = {
-    {"bad", play_bad}, {"refused", play_refused}, {"hoard", play_hoard}, {"misuse", play_misuse},
+    {"refused", play_refused},
+    {"hoard", play_hoard},
+    {"misuse", play_misuse},
     {NULL, NULL},
 };
 
-const struct step_kind *const more_steps[] = {fault_steps, limit_steps, replay_steps,
-                                               last_error_steps, NULL};
+const struct step_kind *const more_steps[] = {fault_steps, limit_steps, replay_steps, error_steps,
+                                              NULL};

@@ -1,5 +1,4 @@
-/* Steps of the situations in which the thread's last error is compared with stock's
- * (tests/runtime/last_error). */
+/* Steps with wrong arguments, and steps of the thread's last error (tests/runtime/last_error). */
 #include "steps.h"
 
 #include <string.h>
@@ -41,10 +40,10 @@ static void play_quit(const struct step *step) {
 
 /* ---- images ---- */
 
-enum load { IN_PAGES, AT_THE_END, UNREADABLE, NO_IMAGE, COMPILED };
+enum load { IN_PAGES, AT_THE_END, UNREADABLE, NO_IMAGE, COMPILED, EMPTY };
 
-/* Returns an image in pages of its own: at the beginning, or in front of unreadable memory, or the
- * address of that memory. */
+/* Returns an image in pages of its own: at the beginning, or in front of unreadable memory. Returns
+ * the address of that memory, or empty pages. */
 static char *place(int number, enum load how) {
     size_t bytes;
     const void *content = image_content(number, &bytes);
@@ -56,6 +55,8 @@ static char *place(int number, enum load how) {
         give_up("no pages");
     if (how == UNREADABLE)
         return area + room;
+    if (how == EMPTY)
+        return area;
     return memcpy(how == AT_THE_END ? area + room - bytes : area, content, bytes);
 }
 
@@ -128,9 +129,16 @@ static void play_memref(const struct step *step) {
     }
 }
 
-const struct step_kind last_error_steps[] = {
-    {"hip", play_hip},       {"pending", play_pending},     {"errors", play_errors},
-    {"quit", play_quit},     {"place", play_place},         {"lookup", play_lookup},
-    {"grid", play_grid},     {"cooperate", play_cooperate}, {"symbol", play_symbol},
-    {"memref", play_memref}, {NULL, NULL},
+const struct step_kind error_steps[] = {
+    {"hip", play_hip},
+    {"pending", play_pending},
+    {"errors", play_errors},
+    {"quit", play_quit},
+    {"place", play_place},
+    {"lookup", play_lookup},
+    {"grid", play_grid},
+    {"cooperate", play_cooperate},
+    {"symbol", play_symbol},
+    {"memref", play_memref},
+    {NULL, NULL},
 };

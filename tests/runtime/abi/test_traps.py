@@ -220,20 +220,6 @@ def test_04_a_wait_does_not_cover_a_launch_that_comes_meanwhile(mgpu: Mgpu) -> N
     assert_busy_until(ending, stream, mgpu)
 
 
-# ---- 5, 6, 14: memory ----------------------------------------------------------------------------
-
-
-@in_child(HIPSTUB_ASYNC="held")
-def test_06_a_free_on_a_destroyed_stream_waits_for_all(mgpu: Mgpu) -> None:
-    busy, gone = mgpu.StreamCreate(), mgpu.StreamCreate()
-    block = mgpu.MemAlloc(4096, gone, False)
-    mgpu.Memset32(block, 7, 1024, busy)
-    mgpu.StreamDestroy(gone)
-    mgpu.MemFree(block, gone)
-    assert mgpu.pending(busy) == 0
-    assert mgpu.stub.hipstub_misuse() == 0
-
-
 # ---- 7: streams keep their order with the null stream --------------------------------------------
 
 

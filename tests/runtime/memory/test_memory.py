@@ -88,23 +88,6 @@ def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu, name:
     assert mgpu.stderr() == said
 
 
-@in_child(HIPSTUB_ASYNC="held")
-def test_shared_memory_waits_for_its_stream(mgpu: Mgpu) -> None:
-    """The host may write to new shared memory at once, so the library reuses no block on which a
-    stream still works."""
-    stream = mgpu.StreamCreate()
-    block = shared(mgpu, 4 * KIB)
-    mgpu.Memset32(block, 7, KIB, stream)
-    free(mgpu, block, stream)
-    assert shared(mgpu, 4 * KIB) != block
-    mgpu.StreamSynchronize(stream)
-    assert shared(mgpu, 4 * KIB) == block
-    mgpu.Memset32(block, 7, KIB, stream)
-    free(mgpu, block)
-    assert mgpu.pending(stream) == 0  # without a stream the library waits for all
-    assert shared(mgpu, 4 * KIB) == block
-
-
 @in_child()
 def test_shared_memory_serves_shared_memory_only(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -34,7 +34,7 @@ KERNEL = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
 #: Cases in which only the device could notice a wrong registration.
 CASES = (
     *("brk", "huge", "touching", "grown", "first-page-is-shared", "last-page-is-shared"),
-    *("shared-memory", "private-file", "pageable", "exit"),
+    *("private-file", "pageable", "exit"),
 )
 
 #: The lines that stock prints for a second unregister, a second register and a third unregister.
@@ -103,11 +103,6 @@ def test_a_copy_between_host_memory_ends_a_registration_that_hip_keeps(path: Pat
     assert record["counts"]["hipHostUnregister"] == 1
 
 
-def test_other_bytes_are_registered_by_hip(path: Path) -> None:
-    _, record = run(path, "other-bytes")
-    assert registrations(record) == 4
-
-
 @pytest.mark.parametrize(
     "variables",
     [{"exclusive": "off"}, {"MGPU_RT_CACHE": "off"}, {"MGPU_RT_CACHE": "memory,streams"}],
@@ -137,7 +132,7 @@ COUNTED = {
     ("passes", ""): ((198, 2, 0), (2, 4 * PAGE + 8, 0, 0), f"{PASSES}, 0 for the limit"),
     ("touching", ""): ((1, 3, 1), (2, 4 * PAGE, 1, 0), None),
     ("limit", "64K"): ((0, 48, 32), (16, 16 * PAGE, 0, 32), f"{LIMIT}, 32 for the limit"),
-    ("shared-memory", ""): ((0, 0, 0), (0, 0, 0, 0), ""),
+    ("private-file", ""): ((0, 0, 0), (0, 0, 0, 0), ""),
 }
 
 

@@ -7,7 +7,6 @@
 # make stress-tests   those tests 20 times under load, for what fails by chance (RUNS=n T=tests/...)
 # make check-jit  the tests of Python's ExecutionEngine; downloads MLIR's Python bindings (150 MB)
 # make check-sparse  sparse matrices by hipSPARSE (160 MB) on the emulated device
-# make soak-hosts N=10000   as many one-launch programs, of which make test has a sample
 # make bench    the figures, as ratios in one run
 # make check-isa   the whole proof of the emulator of GPU code, of which make test has a sample
 # make check-amd   AMD's own tests of ROCr and rocRAND, and random C programs, on the emulated device
@@ -48,7 +47,7 @@ NEEDS_install := mmdebstrap
 
 STEPS := build tools test fuzz sanitize install sparse
 
-.PHONY: all demo test check nightly check-jit check-isa check-amd check-install soak-hosts bench lint format help clean $(STEPS:%=needs-%)
+.PHONY: all demo test check nightly check-jit check-isa check-amd check-install bench lint format help clean $(STEPS:%=needs-%)
 .DEFAULT_GOAL := all
 
 # One short line a step, for the first command of its recipe, instead of the commands.
@@ -134,10 +133,6 @@ check-jit: all needs-tools
 	$(INSTALL_HERE) -e '.[test,jit]'
 	$(BIN)/python -m pytest -q tests/runtime/programs/test_jit.py tests/runtime/programs/test_jit_python.py \
 		tests/python/launches/test_examples.py
-
-N ?= 10000
-soak-hosts: all $(HIPSTUB_LIBRARIES)
-	$(BIN)/python -m tests.support.hosts.soak $(N)
 
 # The emulated device has a Makefile of its own.
 check-isa check-amd: all needs-tools needs-test

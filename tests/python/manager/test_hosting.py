@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.python.manager.test_hosting_python import PRELUDE
-from tests.support.child import ROOT, library
+from tests.support.child import ROOT, environment, library
 from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
@@ -376,11 +377,26 @@ def test_the_library_is_not_linked_with_python() -> None:
 # ---- many programs ------------------------------------------------------------------------------
 
 
-@pytest.mark.check
-def test_many_short_programs_end_quietly() -> None:
-    """Each program exits while its manager starts; make soak-hosts runs more such programs."""
-    done = run_process([sys.executable, "-m", "tests.support.hosts.soak", "60"], cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
+MODES = ("plain", "thread", "threads", "local-plain", "dlclose", "served")
+DELAYS = ("0", "0", "1", "3", "10", "1000")  # milliseconds until the manager starts
+
+
+@pytest.mark.parametrize(
+    "count",
+    [pytest.param(60, marks=pytest.mark.check), pytest.param(10_000, marks=pytest.mark.nightly)],
+)
+def test_many_short_programs_end_quietly(count: int) -> None:
+    """Each program exits before, while or after its manager starts."""
+    dice, programs = random.Random(count), set()
+    for number in range(count):
+        mode = MODES[number % len(MODES)]
+        delay = "0" if mode == "served" else dice.choice(DELAYS)
+        env = environment(MGPU_RT_MANAGER=f"delay={delay}")
+        with subprocess.Popen(host_command(mode), env=env, stdout=subprocess.PIPE, **PIPES) as one:
+            programs.add(one.pid)
+            out, err = one.communicate(timeout=HANG)
+        assert (one.returncode, out, err) == (0, "ok\n", ""), (number, mode, delay)
+    assert all(ends(process) for process in managers(programs=programs))
 
 
 def test_no_manager_is_left() -> None:

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     metavar="BEFORE AFTER | PROGRAM.mlir | -- PROGRAM [ARGUMENTS]...",
 )
 @parameters.device("The device that runs PROGRAM, as for `mgpu-rt run`.")
-@click.option(
-    "--exclusive",
-    is_flag=True,
-    help="You declare that nothing else in the process calls HIP. Runs PROGRAM twice more, with "
-    "--exclusive and with --exclusive --lazy, and compares the outputs.",
-)
+@parameters.promises
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
@@ -50,6 +45,7 @@ def compare(
     files: tuple[str, ...],
     device: str,
     exclusive: bool,
+    lazy: bool,
     repeat: int,
     page: str | None,
     wanted: source.Wanted,
@@ -57,9 +53,10 @@ def compare(
     """Compare two runs, function by function.
 
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
-    stock's behaviour and with the cache; the program's output goes to stderr. The ratio is the time
-    before divided by the time after. "–" stands for a value that was not counted. If calls failed
-    or graphs ran, totals have no ratio. If graphs ran, rows with differing counts have none, too.
+    stock's behaviour and with the cache; the program's output goes to stderr. With --exclusive a
+    line says whether the outputs are equal. The ratio is the time before divided by the time after.
+    "–" stands for a value that was not counted. If calls failed or graphs ran, totals have no
+    ratio. If graphs ran, rows with differing counts have none, too.
 
     Exit status 1: calls failed; the first lines name these calls.
     """
@@ -76,57 +73,51 @@ def compare(
         program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
         raise click.UsageError("name two statistics files, or a program after --", ctx)
-    if exclusive and not program:
-        raise click.UsageError("--exclusive needs -- and a program", ctx)
-    if repeat > 1 and (exclusive or not program):
-        raise click.UsageError(_NO_REPEAT, ctx)
+    if (exclusive or repeat > 1) and not program:
+        raise click.UsageError("--exclusive and --repeat need -- and a program", ctx)
+    variables = parameters.promised(exclusive, lazy)
     if page and page != "-":
         check_writable(page)  # before a program runs in vain
     if program:
         chosen = preload.choose(device, os.environ)
         program = [source.executable(program[0], chosen, wanted), *program[1:]]
-        sides, told, with_options = _measured(program, device, exclusive, repeat)
+        sides, told = _measured(program, device, variables, repeat)
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
-        told, with_options = [tables.ONCE] if len(files) == 2 else [], []
+        told = [tables.ONCE] if len(files) == 2 else []
     if page:
-        _write(page, program, sides, [*told, *with_options[-1:]])
+        _write(page, program, sides, told)
     if page == "-" or len(files) == 1:
         return
-    both = [side._replace(name=n) for n, side in zip(("before", "after"), sides, strict=False)]
-    click.echo("\n".join([*tables.lines(both), *(["", *told] if told else []), *with_options]))
+    click.echo("\n".join([*tables.lines(sides), *(["", *told] if told else [])]))
     if any(side.run.failed for side in sides):
         ctx.exit(1)
 
 
-_NO_REPEAT = "--repeat is for one program; in place of --exclusive set MGPU_RT_EXCLUSIVE=on"
-
-
 def _measured(
-    program: list[str], device: str, exclusive: bool, repeat: int
-) -> tuple[list[Side], list[str], list[str]]:
-    """Runs the program. Returns a run of each mode, a sentence about the times, and lines about
-    the gain of --exclusive."""
+    program: list[str], device: str, variables: dict[str, str], repeat: int
+) -> tuple[list[Side], list[str]]:
+    """Runs the program. Returns a run of each side, and sentences about the runs."""
     from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.statistics import devices
     from mgpu_rt._cli.stats.tables import ONCE, Side
 
-    modes = runs.MODES if exclusive else runs.MODES[:2]
-    names = [mode.name for mode in modes] if exclusive else ["before", "after"]
-    found = runs.measure(program, device, modes, repeat)
-    middles = [runs.middle(each) for each in found]
+    how = " ".join(_OPTIONS[name] for name in variables)
+    modes = (runs.STOCK, runs.Mode(how or "mgpu_rt", variables))
+    found = runs.measure(program, device, modes, repeat, keeps_output=bool(how))
     sides = [
-        Side(name, run.statistics, mode.how)
-        for name, run, mode in zip(names, middles, modes, strict=True)
+        Side(name, runs.middle(each).statistics, mode.how)
+        for name, each, mode in zip(("before", "after"), found, modes, strict=True)
     ]
-    if exclusive:
-        return sides, [], [*runs.word_lines(middles)]
-    if repeat == 1:
-        return sides, [ONCE], []
     seconds = ([run.seconds for run in each] for each in found)
     warning = next((one.warning for one in devices(side.run for side in sides)), "")
-    return sides, [runs.sentence(*seconds, warning)], []
+    told = [ONCE if repeat == 1 else runs.sentence(*seconds, warning)]
+    return sides, [*told, *([runs.output_sentence(found, how)] if how else [])]
+
+
+#: The option that sets a variable.
+_OPTIONS = {"MGPU_RT_EXCLUSIVE": "--exclusive", "MGPU_RT_SYNC": "--lazy"}
 
 
 def _write(out: str, program: list[str], sides: list[Side], notes: list[str]) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from mgpu_rt._cli.errors import CommandError
+
 #: A file name, which a shell can complete. The code that opens the file reports errors.
 PATH = click.Path(readable=False)
 
@@ -54,6 +56,38 @@ def device(help_text: str) -> Callable[[Any], Any]:
         show_default=True,
         help=help_text,
     )
+
+
+def promises(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options by which a user promises that no other code sees a shortcut."""
+    for option in (
+        click.option(
+            "--lazy",
+            is_flag=True,
+            help="With --exclusive, postpone each wait whose result no host code can see. Host "
+            "code must not read device memory through a pointer: only copies wait for kernels. No "
+            "effect if HIP reports that the host can read device memory (a large BAR, an APU). A "
+            "program that measures times then measures only how long the submission of work takes.",
+        ),
+        click.option(
+            "--exclusive",
+            is_flag=True,
+            help="You declare that nothing else in the process calls HIP. The library then makes "
+            "fewer queries to HIP, and keeps registered memory registered (docs/rule.md).",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def promised(exclusive: bool, lazy: bool) -> dict[str, str]:
+    """Returns the variables of the options of `promises`. Raises CommandError."""
+    if lazy and not exclusive:
+        raise CommandError(
+            "--lazy needs --exclusive: another user of HIP could see that a wait was postponed"
+        )
+    words = {"MGPU_RT_EXCLUSIVE": "on"} if exclusive else {}
+    return {**words, "MGPU_RT_SYNC": "lazy"} if lazy else words
 
 
 def overrides(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -40,20 +40,7 @@ from mgpu_rt._cli.errors import CommandError
     help="Write the time of each call to this file, as a Chrome trace for ui.perfetto.dev (%p and "
     "%r as above), when the program has ended.",
 )
-@click.option(
-    "--exclusive",
-    is_flag=True,
-    help="You declare that nothing else in the process calls HIP. The library then makes fewer "
-    "queries to HIP, and keeps registered memory registered (docs/rule.md).",
-)
-@click.option(
-    "--lazy",
-    is_flag=True,
-    help="With --exclusive, postpone each wait whose result no host code can see. Host code must "
-    "not read device memory through a pointer: only copies wait for kernels. No effect if HIP "
-    "reports that the host can read device memory (a large BAR, an APU). A program that measures "
-    "times then measures only how long the submission of work takes.",
-)
+@parameters.promises
 @click.option(
     "--fail-on-error",
     is_flag=True,
@@ -101,22 +88,15 @@ def run(
 
     for sentence in options.misspelt():
         click.echo(f"mgpu-rt: {sentence}", err=True)
-    if lazy and not exclusive:
-        raise CommandError(
-            "--lazy needs --exclusive: another user of HIP could see that a wait was postponed"
-        )
+    promised = parameters.promised(exclusive, lazy)
     for output in (stats_json, trace):
         if output is not None:
             files.check_writable(output)
     device = preload.announced(device)
     program = source.executable(program, device, wanted)
-    environment = preload.environment(device)
+    environment = preload.environment(device) | promised
     if stats:
         environment["MGPU_RT_STATS"] = "1"
-    if exclusive:
-        environment["MGPU_RT_EXCLUSIVE"] = "on"
-    if lazy:
-        environment["MGPU_RT_SYNC"] = "lazy"
     if fail_on_error:
         environment["MGPU_RT_ERRORS"] = "fail"
     if record:

@@ -1,4 +1,4 @@
-"""Runs a program with stock's behaviour and with the cache; `compare --exclusive` adds two runs."""
+"""Runs a program with stock's behaviour and with the cache."""
 
 from __future__ import annotations
 
@@ -8,36 +8,24 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, devices, read
-from mgpu_rt._cli.stats.tables import factor, right_aligned
-from mgpu_rt._text import columns
+from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
+from mgpu_rt._cli.stats.tables import factor
 
 
 class Mode(NamedTuple):
     """A way to run a program. `variables` are added to the program's environment."""
 
-    name: str
     how: str  # for messages
     variables: dict[str, str]
 
 
-#: `mgpu-rt compare` runs a program in the first two modes, and with --exclusive in all of them.
-MODES = (
-    Mode("stock", "stock's behaviour (MGPU_RT_CACHE=off)", {"MGPU_RT_CACHE": "off"}),
-    Mode("mgpu_rt", "mgpu_rt", {}),
-    Mode("--exclusive", "--exclusive", {"MGPU_RT_EXCLUSIVE": "on"}),
-    Mode(
-        "--exclusive --lazy",
-        "--exclusive --lazy",
-        {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": "lazy"},
-    ),
-)
+STOCK = Mode("stock's behaviour (MGPU_RT_CACHE=off)", {"MGPU_RT_CACHE": "off"})
 
 
 class Run(NamedTuple):
@@ -64,7 +52,7 @@ def recorded(
 
 
 def measure(
-    command: Sequence[str], device: str, modes: Sequence[Mode], repeat: int = 1
+    command: Sequence[str], device: str, modes: Sequence[Mode], repeat: int, *, keeps_output: bool
 ) -> list[list[Run]]:
     """Runs a program `repeat` times in each mode, in turn, and returns the runs of each mode. Its
     stdout goes to stderr, because stdout belongs to the caller. The exit status does not count,
@@ -73,7 +61,7 @@ def measure(
     device = preload.announced(device)
     own = {"MGPU_RT_TRACE", *(name for mode in modes for name in mode.variables)}
     environment = {k: v for k, v in preload.environment(device).items() if k not in own}
-    stdout = subprocess.PIPE if len(modes) > 2 else sys.stderr.fileno()
+    stdout = subprocess.PIPE if keeps_output else sys.stderr.fileno()
     found: list[list[Run]] = [[] for _ in modes]
     total = repeat * len(modes)
     for number in range(total):
@@ -129,53 +117,14 @@ def sentence(before: Sequence[float], after: Sequence[float], warning: str = "")
     return f"{told}: the ranges overlap, so no gain is shown"
 
 
-# ---- `compare --exclusive`: a run in each mode, and what the options gain ----
-
-#: The conditions of the options, which the library cannot check.
-CONDITIONS = (
-    "Each side ran once. Use --exclusive only if nothing else in the process calls HIP, and --lazy "
-    "only if no host code reads device memory through a pointer."
-)
+# ---- `compare --exclusive`: do the options change the output? ----
 
 #: The address that LLVM's printMemref functions print.
 _ADDRESS = re.compile(r"\bbase@ = 0x[0-9a-f]+")
 
 
-def _same_output(runs: Sequence[Run]) -> list[bool]:
-    """Returns, for each run, whether the run's output equals the first run's output, apart from the
-    addresses of memrefs."""
-    outputs = [_ADDRESS.sub("", run.output) for run in runs]
-    return [output == outputs[0] for output in outputs]
-
-
-def word_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yields what the options gain; the last line is a note on their use."""
-    for mode, run in zip(MODES[2:], runs[2:], strict=True):
-        yield from (f"{mode.name}: {failure}" for failure in run.statistics.failures)
-    yield ""
-    rows = [
-        ("since HIP was initialised", *(f"{1e3 * run.seconds:.3f}" for run in runs)),
-        ("output", *("same" if same else "DIFFERS" for same in _same_output(runs))),
-    ]
-    yield from right_aligned(("with the options, ms", *(mode.name for mode in MODES)), rows)
-    yield ""
-    yield from columns([("note", _note(runs))])
-
-
-def _note(runs: Sequence[Run]) -> str:
-    """Returns which option changed the output or made calls fail, and the options' conditions."""
-    same = _same_output(runs)
-    if not same[1]:
-        return (
-            "Two runs without the options print different output, so nothing shows whether an "
-            "option changes it. Let the program print no times or addresses."
-        )
-    told = []
-    for mode, run, is_same in zip(MODES[2:], runs[2:], same[2:], strict=True):
-        if run.statistics.failed:
-            told.append(f"Calls failed with {mode.name}: run the program without it.")
-        elif not is_same:
-            told.append(f"The output differs with {mode.name}: run the program without it.")
-    warnings = {device.warning for device in devices(run.statistics for run in runs)} - {""}
-    told += [f"{warning}, so no time here is for or against an option." for warning in warnings]
-    return " ".join([*told, CONDITIONS])
+def output_sentence(found: Sequence[Sequence[Run]], how: str) -> str:
+    """Says whether the sides print equal output, apart from the addresses of memrefs."""
+    if len({_ADDRESS.sub("", run.output) for runs in found for run in runs}) == 1:
+        return "All runs print equal output."
+    return f"The output differs: run without {how}, unless the program prints times or addresses."

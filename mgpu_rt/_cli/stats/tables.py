@@ -25,7 +25,6 @@ class Table(NamedTuple):
 
     heads: tuple[str, ...]
     rows: list[tuple[str, ...]]
-    folded: Sequence[tuple[str, ...]] = ()  # further rows, which matter less
     total: tuple[str, ...] | None = None
 
 
@@ -103,12 +102,10 @@ _LAYERS: dict[str, Callable[[Statistics], dict[str, Counter]]] = {
     "questions to the driver": lambda run: questions(run.driver),
     "launches of kernels": lambda run: run.kernels,
 }
-_MANY = 24  # rows of a table from which on those below 1 % of the time are folded
 
 
 def calls(sides: Sequence[Side]) -> Iterator[Table]:
-    """Yields the tables of counters, the longest time first. More than two sides leave room for
-    times only."""
+    """Yields the tables of counters, the longest time first."""
     for title, layer in _LAYERS.items():
         layers = [layer(side.run) for side in sides]
         if any(layers):
@@ -116,7 +113,7 @@ def calls(sides: Sequence[Side]) -> Iterator[Table]:
 
 
 def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
-    is_one, with_calls = len(sides) == 1, len(sides) < 3
+    is_one = len(sides) == 1
     has_graphs = any(side.run.graphs.launches for side in sides)
 
     def row(name: str, counters: Sequence[Counter | None]) -> tuple[str, ...]:
@@ -124,25 +121,14 @@ def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, C
         times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in counters]
         compares = not has_graphs or counts[0] == counts[-1]  # a graph replaces calls
         last = factor(ratio(counters[0], counters[-1])) if compares else NONE
-        return (name, *(counts if with_calls else []), *times, *([] if is_one else [last]))
+        return (name, *counts, *times, *([] if is_one else [last]))
 
-    names = _ordered(layers)
-    least = [total(layer.values()).ns / 100 for layer in layers]
-    small = {
-        name
-        for name in names
-        if len(names) >= _MANY
-        and all(name not in c or c[name].ns < ns for c, ns in zip(layers, least, strict=True))
-    }
-    rows, folded = (
-        [row(shown(n), [c.get(n) for c in layers]) for n in names if (n in small) is is_folded]
-        for is_folded in (False, True)
-    )
+    rows = [row(shown(name), [c.get(name) for c in layers]) for name in _ordered(layers)]
     sums = row("total", [summed(layer) for layer in layers])
     if not is_one and not comparable(side.run for side in sides):
         sums = (*sums[:-1], NONE)
-    heads = [*(_heads("calls", sides) if with_calls else []), *_heads("ms", sides)]
-    return Table((title, *heads, *([] if is_one else ["ratio"])), rows, folded, sums)
+    heads = [*_heads("calls", sides), *_heads("ms", sides)]
+    return Table((title, *heads, *([] if is_one else ["ratio"])), rows, sums)
 
 
 def _heads(unit: str, sides: Sequence[Side]) -> list[str]:
@@ -261,7 +247,7 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
     for table in (*calls(sides), *before, caches(sides), *behind):
         yield ""
         last = [table.total] if table.total else []
-        yield from right_aligned(table.heads, [*table.rows, *table.folded, *last])
+        yield from right_aligned(table.heads, [*table.rows, *last])
     for table in modules(run) if len(sides) == 1 else ():
         yield ""
         yield from columns([table.heads, *table.rows])

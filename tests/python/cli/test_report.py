@@ -76,22 +76,6 @@ def test_a_program_is_run_twice(forum: Path, tmp_path: Path) -> None:
     assert "tmp" not in shown.text.replace(str(forum), "")
 
 
-@pytest.mark.check
-def test_exclusive_has_a_page_of_four_runs(forum: Path, tmp_path: Path) -> None:
-    path = tmp_path / "forum.html"
-    words = ("compare", "--exclusive", "--report", path, "--device", "softgpu", "--", forum)
-    result = command(*words, MGPU_RT_HIP="")
-    assert result.returncode == 0, result.stderr
-    assert "with the options, ms" in result.stdout
-    shown = Page(path.read_text())
-    head = ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy", "ratio"]
-    head[0] = "ms stock"
-    assert shown.tables["Calls of the program"]["name"] == head
-    for name in ("stock", *head[1:4]):
-        assert f"{name}: " in shown.text
-    assert "so no time here is for or against an option." in shown.text
-
-
 # ---- which run a file belongs to ----
 
 
@@ -246,22 +230,6 @@ def test_a_file_is_tried_before_the_run(tmp_path: Path) -> None:
     assert page.read_text() == "kept"
     os.mkfifo(tmp_path / "fifo")
     check_writable(tmp_path / "fifo")  # a process may read the FIFO later
-
-
-def test_small_rows_of_a_long_table_are_folded(tmp_path: Path) -> None:
-    """A row is small if it has less than 1 % of the time on each side."""
-    large = {"mgpuStreamCreate": {"calls": 1, "ns": 1_000_000}}
-    small = {f"mgpuOther{n}": {"calls": 1, "ns": 100} for n in range(23)}
-    moved = {"mgpuOther7": {"calls": 1, "ns": 500_000}}
-    before = recorded.statistics(abi=large | small)
-    after = recorded.statistics(abi=large | small | moved)
-    shown = invoke("compare", "--report", "-", *files(tmp_path, a=before, b=after)).stdout
-    listed, _, folded = shown.partition("<details>")
-    assert "22 rows below 1 % of the time" in folded
-    assert ">mgpuOther7<" in listed and ">mgpuOther8<" in folded.partition("</details>")[0]
-    small.pop("mgpuOther22")
-    shown = report(tmp_path, a=recorded.statistics(abi=large | small))
-    assert "below 1 %" not in shown.text
 
 
 # ---- advice, and the evidence for each piece of it ----

@@ -12,8 +12,6 @@ from mgpu_rt._cli.stats import runs as runs_of
 from mgpu_rt._cli.stats.runs import Run, sentence
 from mgpu_rt._cli.stats.statistics import (
     Cache,
-    Device,
-    Failure,
     Statistics,
     added,
 )
@@ -230,53 +228,35 @@ def test_compare_adds_up_processes(forum: Path, tmp_path: Path) -> None:
     assert row.split()[1:3] == [str(2 * LAUNCHES)] * 2
 
 
-def test_compare_shows_what_one_word_gains(forum: Path) -> None:
-    result = command("compare", "--exclusive", "--", forum)
+@pytest.mark.parametrize("options", [("--exclusive",), ("--exclusive", "--lazy")])
+def test_compare_runs_a_side_with_the_options(options: tuple[str, ...], forum: Path) -> None:
+    result = command("compare", *options, "--repeat", 2, "--", forum)
     assert result.returncode == 0, result.stderr
-    rows = cells(result.stdout)
-    assert rows["with the options, ms"] == ["stock", "mgpu_rt", "--exclusive", "--exclusive --lazy"]
-    assert rows["output"] == ["same"] * 4
-    assert len(rows["since HIP was initialised"]) == 4
-    files = invoke("compare", "--exclusive", "a", "b")
-    assert (files.exit_code, "needs -- and a program" in files.stderr) == (2, True)
+    assert f"\nafter:  {' '.join(options)}\n" in result.stdout
+    assert result.stdout.endswith("\nAll runs print equal output.\n")
 
 
 def split(line: str) -> list[str]:
     return re.split(r"\s{2,}", line)
 
 
-def test_compare_names_the_word_that_changes_the_output(forum: Path, tmp_path: Path) -> None:
-    """The advice recommends an option only if the option does not change the program's output."""
+def test_compare_says_that_an_option_changes_the_output(forum: Path, tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text(f'#!/bin/sh\necho "$MGPU_RT_SYNC"\n"{forum}"\n')
     script.chmod(0o755)
-    result = command("compare", "--exclusive", "--", script)
-    said = " ".join(result.stdout.split())
-    assert "output same same same DIFFERS" in said
-    assert "The output differs with --exclusive --lazy: run the program without it." in said
-
-
-def word(*runs: Run) -> str:
-    return " ".join(" ".join(runs_of.word_lines(runs)).split())
-
-
-def four(device: Device | None = None) -> list[Run]:
-    return [Run(Statistics({}, {}, {}, device=device)) for _ in range(4)]
+    result = command("compare", "--exclusive", "--lazy", "--", script)
+    assert "The output differs: run without --exclusive --lazy, unless" in result.stdout
 
 
 def test_addresses_of_memrefs_make_no_other_output() -> None:
     """LLVM's printMemref functions print an address, which differs in each run."""
-    outputs = [f"base@ = 0x55e6fbb9d0a0 rank = 1\n[{value}]" for value in (1, 1, 1, 2)]
-    outputs[1] = outputs[1].replace("55e6", "7f01")
-    said = word(*(Run(Statistics({}, {}, {}), output) for output in outputs))
-    assert "output same same same DIFFERS" in said
-
-
-def test_a_word_with_which_calls_failed_is_named() -> None:
-    failed = {Failure("mgpuMemAlloc", "hipErrorOutOfMemory"): 1}
-    said = word(*four()[:3], Run(Statistics({}, {}, {}, failed)))
-    assert "Calls failed with --exclusive --lazy: run the program without it." in said
-    assert "1 call of mgpuMemAlloc failed with hipErrorOutOfMemory" in said
+    runs = [
+        Run(Statistics({}, {}, {}), f"base@ = 0x{address} rank = 1\n[{value}]")
+        for address, value in (("55e6fbb9d0a0", 1), ("7f01fbb9d0a0", 1), ("55e6fbb9d0a0", 2))
+    ]
+    equal, other = runs_of.output_sentence([runs[:1], runs[1:2]], ""), runs[2:]
+    assert equal == "All runs print equal output."
+    assert runs_of.output_sentence([runs[:2], other], "--lazy").startswith("The output differs")
 
 
 # ---- error messages ----

@@ -3,6 +3,7 @@ figures."""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from bench.setup import build, device, native, pack
 from bench.setup import models as prepared
 from bench.setup.device import Device
 from bench.show import output, table
-from bench.show.figures import Result, Step
+from bench.show.figures import Result
+from mgpu_rt._cli.errors import NoDevice
 from mgpu_rt._lowering import toolchain
 
 #: Each benchmark, and the devices on which it runs. The benchmarks "threads" and "processes" do not
@@ -35,9 +37,8 @@ BENCHMARKS: dict[str, tuple[Callable[[Request], Result], tuple[str, ...]]] = {
 }
 
 
-def _progress(prefix: str) -> Step:
-    """Returns a function that prints a benchmark's progress."""
-    return lambda text: print(f"{prefix}: {text}", flush=True)
+def _show_progress(prefix: str, text: str) -> None:
+    print(f"{prefix}: {text}", flush=True)
 
 
 def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
@@ -48,7 +49,7 @@ def _devices(names: tuple[str, ...], console: Console) -> list[Device]:
         return found
     try:
         return [device.find(name) for name in names]
-    except (device.Unavailable, native.Failed) as reason:
+    except (NoDevice, native.Failed) as reason:
         raise click.ClickException(str(reason)) from None
 
 
@@ -114,7 +115,7 @@ def main(
     before = records.load(written) if written.exists() else None
     broken = False
     for number, (name, on) in enumerate(todo, 1):
-        step = _progress(f"[{number}/{len(todo)}] {name} on {on.name}")
+        step = functools.partial(_show_progress, f"[{number}/{len(todo)}] {name} on {on.name}")
         count = repetitions or on.repetitions
         asked = Request(on, count, step, llvm_runtime, thread_count, model_names)
         try:

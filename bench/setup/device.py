@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import subprocess
@@ -11,16 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.setup import native
-from mgpu_rt._cli import softgpu
+from mgpu_rt._cli import cuda, softgpu
 from mgpu_rt._cli.errors import NoDevice
 
 NAMES = ("stub", "softgpu", "cuda", "hip")
 CUDA_CHIP = "sm_90"
 AMD_CHIP = "gfx90a"
-
-
-class Unavailable(RuntimeError):
-    """Raised if the device is missing; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +59,7 @@ def _stub() -> Device:
 
 
 def _softgpu() -> Device:
-    try:
-        environment = softgpu.environment(native.plain_environment())
-    except NoDevice as reason:
-        raise Unavailable(str(reason)) from None
+    environment = softgpu.environment(native.plain_environment())
     words = "AMD's HIP 5.2.3 on an emulated gfx90a"
     return Device(
         "softgpu", words, AMD_CHIP, environment, "HIP 5.2.3", _EMULATED_ITERATIONS, repetitions=3
@@ -76,15 +68,11 @@ def _softgpu() -> Device:
 
 def _cuda() -> Device:
     command = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
-    found = _query(*command, lines=True).splitlines()
+    found = _query(*command)
     if not found:
-        raise Unavailable("nvidia-smi names no NVIDIA GPU here")
+        raise NoDevice("nvidia-smi names no NVIDIA GPU here")
     name, driver = found[0].split(", ")
-    try:
-        cuda = importlib.import_module("mgpu_rt._cli.cuda")
-        environment = cuda.environment(native.plain_environment())
-    except (ImportError, RuntimeError) as reason:
-        raise Unavailable(str(reason)) from None
+    environment = cuda.environment(native.plain_environment())
     library = cuda.driver()
     if "/" in library:  # a path that no loader's configuration names
         environment["LD_LIBRARY_PATH"] = os.path.dirname(library)
@@ -93,36 +81,32 @@ def _cuda() -> Device:
 
 
 def _hip() -> Device:
-    agents = _query("rocm_agent_enumerator", lines=True).split()
-    chips = [agent for agent in agents if agent != "gfx000"]
+    chips = [agent for agent in _query("rocm_agent_enumerator") if agent != "gfx000"]
     if not chips:
-        raise Unavailable("rocm_agent_enumerator names no AMD GPU here")
+        raise NoDevice("rocm_agent_enumerator names no AMD GPU here")
     library = os.environ.get("MGPU_RT_HIP", "/opt/rocm/lib/libamdhip64.so")
     if not Path(library).exists():
-        raise Unavailable(f"{library} is missing: MGPU_RT_HIP says where HIP is")
+        raise NoDevice(f"{library} is missing: MGPU_RT_HIP says where HIP is")
     environment = {**native.plain_environment(), "MGPU_RT_HIP": library}
-    driver = _query("hipconfig", "--version")
+    driver = "".join(_query("hipconfig", "--version")[:1])
     words = f"{chips[0]}, HIP {driver}"
     return Device("hip", words, chips[0], environment, driver, ITERATIONS)
 
 
-def _query(*command: str, lines: bool = False) -> str:
-    """Returns the first line of a tool's output, or all lines; empty if the tool is missing or
-    fails."""
+def _query(*command: str) -> list[str]:
+    """Returns the lines of a tool's output; none if the tool is missing or fails."""
     if shutil.which(command[0]) is None:
-        return ""
+        return []
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        return ""
-    return done.stdout if lines else done.stdout.partition("\n")[0].strip()
+    return [line.strip() for line in done.stdout.splitlines()] if done.returncode == 0 else []
 
 
 _MAKERS = {"stub": _stub, "softgpu": _softgpu, "cuda": _cuda, "hip": _hip}
 
 
 def find(name: str) -> Device:
-    """Returns the device ``name``. Raises Unavailable if the device is missing, and native.Failed
-    if a file was not built."""
+    """Returns the device ``name``. Raises NoDevice if the device is missing, and native.Failed if a
+    file was not built."""
     return _MAKERS[name]()
 
 
@@ -132,6 +116,6 @@ def find_all() -> tuple[list[Device], list[str]]:
     for name in NAMES:
         try:
             devices.append(find(name))
-        except (Unavailable, native.Failed) as reason:
+        except (NoDevice, native.Failed) as reason:
             reasons.append(f"{name}: {reason}")
     return devices, reasons

@@ -154,12 +154,16 @@ class Recording:
     def is_trace(self) -> bool:
         return self.count("next") > 0
 
+    @property
+    def replaced(self) -> int:
+        """Returns the number of events that newer events have replaced."""
+        return max(0, self.value("next") - self._tables["events"].rows)
+
     def events(self, columns: tuple[str, ...]) -> tuple[Iterator[tuple[Any, ...]], int]:
         """Returns the newest events in their order, each a tuple of these columns, and the number
         of all events so far. The iterator leaves out an event that was being written."""
-        written = self.value("next")
+        written, first = self.value("next"), self.replaced
         room = self._tables["events"].rows
-        first = max(0, written - room)
         split = first % room
         parts = [(split, room), (0, split)] if first else [(0, written)]
         rows = itertools.chain.from_iterable(

@@ -225,13 +225,6 @@ _EVENT = (
 )
 
 
-def lost_events(recording: Recording) -> tuple[int, int]:
-    """Returns how many events a trace contains, and how many it has lost."""
-    events, written = recording.events(())
-    kept = sum(1 for _ in events)
-    return kept, written - kept
-
-
 def trace(recording: Recording) -> bytes:
     """Returns a trace as JSON, one event a line. Raises Damaged."""
     pid, program = recording.value("process", "id"), recording.value("process", "program")

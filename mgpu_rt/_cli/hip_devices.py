@@ -14,19 +14,15 @@ from mgpu_rt._cli.errors import CommandError
 TIMEOUT = 60.0  # seconds; HIP's first call takes up to 2 on a machine with 8 GPUs
 
 
-class NoAnswer(CommandError):
-    """Raised if HIP names no device; the message says why."""
-
-
 def of(device: str, base: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the facts of the HIP of `mgpu-rt run --device DEVICE`. Raises NoAnswer, and
-    CommandError if the device is missing."""
+    """Returns the facts of the HIP of `mgpu-rt run --device DEVICE`. Raises CommandError if the
+    device is missing, or if HIP names none."""
     environment = preload.device_environment(device, base)
     hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
     found = ask(hip, environment)
     if not found["devices"]:
         why = f"cannot be asked: {found['error']}" if found["error"] else "finds no GPU"
-        raise NoAnswer(f"{hip} {why}; `mgpu-rt doctor --device {device}` says more")
+        raise CommandError(f"{hip} {why}; `mgpu-rt doctor --device {device}` says more")
     return found
 
 

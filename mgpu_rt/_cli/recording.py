@@ -11,7 +11,7 @@ from pathlib import Path
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._record import Recording
-from mgpu_rt._record_json import fault_address, lost_events, trace
+from mgpu_rt._record_json import fault_address, trace
 from mgpu_rt._text import say
 
 
@@ -86,12 +86,8 @@ def _write(recording: Recording, path: str, is_trace: bool) -> None:
     from mgpu_rt._cli import files
 
     files.write(path, trace(recording) if is_trace else statistics.statistics_text(recording))
-    if not is_trace:
-        return
-    kept, lost = lost_events(recording)
-    if lost:
-        told = f"'{path}': of {kept + lost} events the newest {kept} were kept"
-        say(f"mgpu-rt: {told}")
+    if is_trace and recording.replaced:
+        say(f"mgpu-rt: '{path}' lacks the {recording.replaced:,} oldest events")
 
 
 def _is_file(path: str) -> bool:

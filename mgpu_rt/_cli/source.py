@@ -119,7 +119,7 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
         return softgpu.targets(base)[0]
     try:
         target = hip_devices.of(device, base)["devices"][0]["target"].partition(":")[0]
-    except hip_devices.NoAnswer as error:
+    except CommandError as error:
         raise CommandError(f"name the GPU with --chip: {error.message}") from None
     if not target:
         raise CommandError("name the GPU with --chip: HIP does not name it")

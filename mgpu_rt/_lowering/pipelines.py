@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering import steps, toolchain
+from mgpu_rt._lowering import toolchain
 from mgpu_rt._lowering.steps import Step
 from mgpu_rt._lowering.text import without_undefined
 from mgpu_rt._lowering.toolchain import Tool
@@ -169,19 +169,10 @@ class Pipeline:
         pipeline writes no line tables, and lowers no coroutines."""
         return self.llvm >= 23 and not (self.nvidia or self.lines or self.coroutines)
 
-    def llvm_dialect(self, text: str) -> bytes:
-        """Returns the whole program in the LLVM dialect. Raises ToolchainMissing or
-        LoweringFailed."""
-        return steps.run(self.steps(), text.encode())
-
     def device_steps(self) -> list[Step]:
-        """Returns the steps of device_part(). Raises ToolchainMissing."""
+        """Returns the steps that compile a program's gpu.modules (not for 15). Raises
+        ToolchainMissing."""
         return [*self._naming_steps(), *self._device_steps()]
-
-    def device_part(self, text: str) -> bytes:
-        """Returns the program with its gpu.modules compiled (not for 15). Raises the exceptions of
-        llvm_dialect()."""
-        return steps.run(self.device_steps(), text.encode())
 
 
 #: The metadata of a hidden argument in MLIR's text, as LLVM writes it and as HIP 5.2 can read it.

@@ -59,16 +59,16 @@ _BINARY = re.compile(
 )
 
 
-def device_images(device_part: str) -> dict[str, bytes]:
-    """Returns the images in the result of Pipeline.device_part(), by the name of the gpu.module."""
-    return {name.strip('"'): unescape(code) for name, code in _BINARY.findall(device_part)}
+def device_images(lowered: str) -> dict[str, bytes]:
+    """Returns the images in a result of Pipeline.device_steps(), by the name of the gpu.module."""
+    return {name.strip('"'): unescape(code) for name, code in _BINARY.findall(lowered)}
 
 
-def only_image(device_part: str) -> bytes:
-    """Returns the image in the result of Pipeline.device_part(). Raises ValueError unless there is
-    a single image."""
-    images = device_images(device_part)
-    count = device_part.count("#gpu.object<")  # a module has an image for each of its targets
+def only_image(lowered: str) -> bytes:
+    """Returns the image in a result of Pipeline.device_steps(). Raises ValueError unless there is a
+    single image."""
+    images = device_images(lowered)
+    count = lowered.count("#gpu.object<")  # a module has an image for each of its targets
     if count == 1 and len(images) == 1:
         return next(iter(images.values()))
     if not count:

@@ -43,7 +43,7 @@ def lower_to_llvm_dialect(program: Path, llvm: int, **options: Any) -> Path:
     exceptions of lower()."""
     text, pipeline = _read(program, llvm, **options)
     key = (text, "dialect", pipeline)
-    return _kept(program, ".llvm.mlir", key, pipeline.tools, lambda: pipeline.llvm_dialect(text))
+    return _kept(program, ".llvm.mlir", key, pipeline.tools, lambda: _ran(pipeline.steps(), text))
 
 
 def code_objects(program: Path, chip: str | None = None, **options: Any) -> dict[str, bytes]:
@@ -51,7 +51,11 @@ def code_objects(program: Path, chip: str | None = None, **options: Any) -> dict
     gpu.module. Raises the exceptions of lower()."""
     text, pipeline = _read(program, 22, chip, **options)
     key = (text, "device", pipeline)
-    kept = _kept(program, ".device.mlir", key, pipeline.tools, lambda: pipeline.device_part(text))
+
+    def compiled() -> bytes:
+        return _ran(pipeline.device_steps(), text)
+
+    kept = _kept(program, ".device.mlir", key, pipeline.tools, compiled)
     return device_images(kept.read_text())
 
 
@@ -66,6 +70,10 @@ def code_object(
     if len(images) != 1:
         raise ValueError(f"{program.name} holds the modules {sorted(images)}: name one")
     return next(iter(images.values()))
+
+
+def _ran(chain: Sequence[steps.Step], text: str) -> bytes:
+    return steps.run(chain, text.encode())
 
 
 def _read(

@@ -34,18 +34,15 @@ def compare(
     images: Sequence[ImageDescription], device: str, base: Mapping[str, str] = os.environ
 ) -> Fit:
     """Compares images with the device of `mgpu-rt run --device DEVICE`; `auto` starts no software
-    GPU. Raises CommandError if the device does not exist."""
-    if device == "auto":
-        try:
-            device, why = preload.automatic(base)
-        except CommandError as error:
-            return Fit(unasked=str(error))
-        if device == "softgpu":
-            reason = why.partition(":")[0]
-            return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
+    GPU."""
     try:
+        if device == "auto":
+            device, why = preload.automatic(base)
+            if device == "softgpu":
+                reason = why.partition(":")[0]
+                return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
         asked = hip_devices.of(device, base)
-    except hip_devices.NoAnswer as error:
+    except CommandError as error:
         return Fit(unasked=error.message)
     version, devices = asked["version"], asked["devices"]
     release = f"{version // 10_000_000}.{version % 10_000_000 // 100_000}"

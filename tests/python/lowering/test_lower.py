@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt._lowering import cache, object_files, pipelines, toolchain
+from mgpu_rt._lowering import cache, object_files, pipelines, steps, toolchain
 from tests.support import lower
 from tests.support.sources import SOURCES
 from tests.support.stand_ins import stand_in
@@ -332,13 +332,13 @@ def test_mlirs_own_pipeline_is_used_if_there_is_one(
     text = MLIR_OPT_23.format(listed=listed, log=log, real=real)
     stand_in(tmp_path, monkeypatch, "mlir-opt-23", text=text)
     (tmp_path / "ld.lld-23").symlink_to(toolchain.tool("ld.lld", 22))
-    lowered = pipelines.pipeline(23, "gfx90a").llvm_dialect(KERNEL)
+    lowered = steps.run(pipelines.pipeline(23, "gfx90a").steps(), KERNEL.encode())
     assert b"gpu.binary @kernels" in lowered and b"llvm.func @main" in lowered
     passes = log.read_text()
     pipeline = "gpu-lower-to-rocdl-pipeline{chip=gfx90a abi=400 opt-level=2 binary-format=bin},"
     assert (pipeline in passes) is (listed == pipelines.ROCDL_PIPELINE)
     # The pipeline writes no line tables.
-    pipelines.pipeline(23, "gfx90a", lines="f.mlir").llvm_dialect(KERNEL)
+    steps.run(pipelines.pipeline(23, "gfx90a", lines="f.mlir").steps(), KERNEL.encode())
     assert passes.count(pipeline) == log.read_text().count(pipeline)
 
 

@@ -193,8 +193,7 @@ static struct hip_functions unmarked;
  * no argument. */
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t own_##name params {                                                          \
-        own.expected = PROOF_VALUE(sparse_call_has_ended, operations[HIP_##name],                  \
-                                   own.expected == ANY_CALL ? ANY_CALL : operations[HIP_##name]);  \
+        own.expected = operations[HIP_##name];                                                     \
         return unmarked.name args;                                                                 \
     }
 #include "driver/hip.def"

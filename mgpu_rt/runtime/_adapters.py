@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import sys
 from collections.abc import Callable
@@ -156,6 +157,27 @@ def install(
 def on_thread() -> int:
     """Makes cffi keep Python's state of the thread (csrc/python/launches.h)."""
     return 1
+
+
+def refuse_misspelt(kind: type) -> None:
+    """Raises TypeError for a public method of the user's that nothing calls, and whose name
+    resembles one that is called. Such a hook would do nothing, without a word."""
+    called = {*_ANSWERS.values(), "on_launch"}
+    shipped = [each for each in kind.__mro__ if each.__module__.partition(".")[0] == "mgpu_rt"]
+    known = {name for each in shipped for name in vars(each)}
+    for each in kind.__mro__:
+        own = {} if each in shipped else vars(each)
+        for name in own.keys() - known:
+            if not callable(own[name]) or not (near := _meant(name, called)):
+                continue
+            advice = f"do you mean {near}? If not, begin its name with an underscore"
+            if near == name:
+                advice = "derive the class from mgpu_rt.hooks.LaunchHook"
+            raise TypeError(f"nothing calls {each.__name__}.{name}: {advice}")
+
+
+def _meant(name: str, called: set[str]) -> str:
+    return next(iter(difflib.get_close_matches(name, called, 1, cutoff=0.9)), "")
 
 
 #: Called for a function whose method has raised an exception.

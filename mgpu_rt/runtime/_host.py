@@ -65,6 +65,7 @@ def install(runtime: Runtime) -> None:
     earlier runtime stays installed."""
     if not hasattr(runtime, "_kernels"):
         raise TypeError(f"{runtime!r} is no Runtime whose __init__ calls super().__init__()")
+    _adapters.refuse_misspelt(type(runtime))
     with _State.lock:
         _library.connect()
         answers = _adapters.answers(runtime, _fail)

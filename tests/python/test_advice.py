@@ -15,6 +15,7 @@ import pytest
 import mgpu_rt
 from mgpu_rt import Library, MemRef
 from mgpu_rt._launch.arguments import Argument, _encode
+from mgpu_rt.hooks import LaunchHook
 from tests.python.launches import KERNELS
 from tests.support import lower
 from tests.support.child import Mgpu, in_child
@@ -57,6 +58,15 @@ def scaled_on_host(array: numpy.ndarray) -> bool:
     wanted = 2 * array
     Library(mgpu_rt.lower(KERNELS)).scale_on_host(array, 2.0)
     return (array == wanted).all()
+
+
+def hooked(method: str) -> bool:
+    """Returns whether a hook with a method of this name sees a launch."""
+    seen: list[object] = []
+    hook = type("Mine", (LaunchHook,), {method: lambda self, launch: seen.append(launch)})()
+    with mgpu_rt.intercept(hook):
+        scaled(numpy.arange(1000, dtype="f4"))
+    return bool(seen)
 
 
 Code = Callable[[], Any]
@@ -102,6 +112,11 @@ ADVICE: dict[str, tuple[Code, str, Code]] = {
         lambda: Library(libm()).cos,
         "lower it by `mgpu-rt lower`, or give functions={...}",
         lambda: Library(libm(), functions={"cos": "(f64) -> f64"}).cos(0.0) == 1,
+    ),
+    "a hook's method by a name that nothing calls": (
+        lambda: hooked("on_lanch"),
+        "nothing calls Mine.on_lanch: do you mean on_launch?",
+        lambda: hooked("on_launch"),
     ),
     "a result in registers": (
         lambda: Library(mgpu_rt.lower(PAIR.replace("ATTRIBUTES", ""))).pair,

@@ -26,6 +26,9 @@ def _generator(self: Any, *_arguments: object) -> Any:
     yield
 
 
+Misspelt = type("Mine", (LaunchHook,), {"on_lanch": _generator})
+MisspeltCall = _runtime("launch_kernle", lambda self, launch: None)
+NoHook = _runtime("on_launch", lambda self, launch: None)
 OwnMethod = type("Mine", (LaunchHook,), {"on_free": _generator})
 GeneratorHook = type("Mine", (LaunchHook,), {"on_launch": _generator})
 AsyncStream = _runtime("stream_create", _coroutine)

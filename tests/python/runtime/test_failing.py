@@ -28,6 +28,9 @@ alone = {"policies": ("builtin",)}
 
 #: For each faulty hook or runtime: the program's exit status, and text on stderr.
 ENDS = {
+    "Misspelt": (1, "nothing calls Mine.on_lanch: do you mean on_launch?"),
+    "MisspeltCall": (1, "nothing calls Mine.launch_kernle: do you mean launch_kernel?"),
+    "NoHook": (1, "nothing calls Mine.on_launch: derive the class from mgpu_rt.hooks.LaunchHook"),
     "AsyncStream": (1, "does not fit stream_create(self) -> int"),
     "GeneratorHook": (1, "method returned <generator object _generator"),
     "HiddenSync": (1, "method returned <coroutine object _coroutine"),

@@ -121,6 +121,10 @@ class DeviceArray:
         _copy(result.ctypes.data, self._array.address, self.nbytes, self._uses(writes=False))
         return result
 
+    def __array__(self, *_: Any, **__: Any) -> numpy.ndarray:
+        """Refuses NumPy, which would take the array for one object: comparisons were false."""
+        raise TypeError(f"{self!r}, which NumPy does not read: call to_host()")
+
     def copy_from(self, array: Any) -> None:
         """Copies another host or device array into this array; shape and type must match, and the
         elements must be contiguous. Waits for the work that uses this array or fills the other

@@ -71,6 +71,17 @@ def test_device_memory_lives_as_long_as_its_last_view(mgpu: Mgpu) -> None:
 
 
 @on_softgpu
+def test_numpy_refuses_an_array_in_device_memory(mgpu: Mgpu) -> None:
+    """NumPy took it for one object, so that each comparison with it was false."""
+    array, ones = mgpu_rt.to_device(numpy.ones(2, "f4")), numpy.ones(2, "f4")
+    uses = (numpy.asarray, numpy.sum, lambda x: numpy.allclose(x, 1), lambda x: x == ones)
+    for use in (*uses, lambda x: ones + x, lambda x: numpy.array(x, "f4", copy=True)):
+        with pytest.raises(TypeError, match=r"in device memory>, which NumPy .* call to_host\(\)"):
+            use(array)
+    assert (array.to_host() == ones).all()
+
+
+@on_softgpu
 def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     array = mgpu_rt.empty((2, 3))
     for other, words in (

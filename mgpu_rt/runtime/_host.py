@@ -103,8 +103,14 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
     saw the load of the module. In this time the library builds no graph, and replays of graphs
     bypass the runtime. At the end the previous runtime is current again. If a method raises an
     exception other than HipError, the library itself handles all later calls. The end of the `with`
-    statement then raises this exception. Raises TypeError if `runtime` is not a Runtime.
+    statement then raises this exception. Raises TypeError if `runtime` is not a Runtime, and
+    RuntimeError under `mgpu-rt check`, which examines the calls that the runtime would answer.
     """
+    if os.environ.get("MGPU_RT_CHECK"):  # its functions would not be called again
+        raise RuntimeError(
+            "mgpu-rt check examines the calls that mgpu_rt.intercept answers: leave the `with` out "
+            "under check"
+        )
     atexit.register(remove)  # no call may enter an interpreter that has ended
     with _State.lock:
         outer = _State.runtime

@@ -190,6 +190,25 @@ def test_the_last_line_says_that_a_process_of_the_program_did_not_exit(end: str)
     assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (3, said)
 
 
+INTERCEPTED = """
+import contextlib, mgpu_rt, sys
+from mgpu_rt.hooks import LaunchHook
+stream = mgpu_rt.load().mgpuStreamCreate()
+with mgpu_rt.intercept(LaunchHook()) if sys.argv[1:] else contextlib.nullcontext():
+    mgpu_rt.load().mgpuStreamSynchronize(stream)
+mgpu_rt.load().mgpuStreamDestroy(stream)
+"""
+
+
+def test_a_program_that_answers_its_own_calls_is_refused() -> None:
+    """The calls after the hook would not be checked, and the last line named a signal."""
+    done = check("--", sys.executable, "-c", INTERCEPTED, "hook")
+    said = "mgpu_rt.intercept answers: leave the `with` out under check"
+    assert done.returncode == 1 and said in done.stderr, done.stderr
+    done = check("--", sys.executable, "-c", INTERCEPTED)
+    assert (done.returncode, done.stderr) == (0, NO_FAULT)
+
+
 #: Copies 4 bytes that lie just before the higher of the two closest allocations, and sets 4 bytes
 #: just behind the lower one. Prints the bytes between both allocations, and their numbers.
 BETWEEN = """

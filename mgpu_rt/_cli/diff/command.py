@@ -51,7 +51,7 @@ def diff(
     from mgpu_rt.runtime._recorded import Damaged
 
     programs = ctx.meta["program"]
-    if words and not programs and all(map(source.is_mlir, words)):
+    if words and not programs and all(word.endswith(".mlir") for word in words):
         programs = [words[0], *(word for each in words[1:] for word in ("--", each))]
     elif words:
         raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")

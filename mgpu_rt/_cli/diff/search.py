@@ -145,11 +145,13 @@ def search(sides: Sequence[Side], allowed: Allowed, work: Path) -> tuple[list[st
     pair, elements = _first(sides, allowed, candidates, work)
     if pair:
         lines += _found(sides, allowed, work, pair, elements, len(notes[0][0]))
+    lines += [*_other_sizes(pairs)]
     lines += [parting] if parting else []
     is_lost = any(is_lost for _, is_lost in notes)
     differs = bool(pair or (parting and not is_lost))
     how = ": equal within the tolerance" if candidates else ": equal"
-    ending = "" if differs or parting else how
+    is_told = differs or parting or not any(pair.before.blocks for pair in pairs)
+    ending = "" if is_told else how
     lines.append(f"{len(pairs)} launch{'es' * (len(pairs) != 1)} compared{ending}")
     holes = [*_holes(pairs, is_lost)]
     return lines + holes, 1 if differs else 2 if holes else 0
@@ -233,10 +235,37 @@ def _found(
         yield f"  {first}argument {_argument(before, element.block)} points to this memory"
     if inputs:
         yield f"  before the launch these differ already: {', '.join(inputs)}"
-    same_image = before.image == after.image and sides[0].device != sides[1].device
-    cause = "the device: both sides have one image" if same_image else "the kernel"
+    cause = _cause(pair, sides)
     _record_crossed(pair, work / "crossed")
     yield f"  {_verdict(sides[1], allowed, work / 'crossed', cause, bool(inputs))}"
+
+
+def _cause(pair: Pair, sides: Sequence[Side]) -> str:
+    """Names a cause for a launch's different results that is not its inputs."""
+    is_one_image = pair.before.image == pair.after.image
+    if _sizes(pair.before) != _sizes(pair.after):
+        return "the launch's size" if is_one_image else "the kernel, or the launch's size"
+    if is_one_image and sides[0].device != sides[1].device:
+        return "the device: both sides have one image"
+    return "the kernel"
+
+
+def _sizes(launch: RecordedLaunch) -> dict[str, str]:
+    """Returns the sizes of a launch as text, by their names."""
+    grid, block = (" x ".join(map(str, sizes)) for sizes in (launch.grid, launch.block))
+    return {"grid": grid, "block": block, "dynamic workgroup memory": f"{launch.shared:,} bytes"}
+
+
+def _other_sizes(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Says how many launches have other sizes, and describes the first. Their results may be equal
+    although one side writes out of bounds."""
+    others = [pair for pair in pairs if _sizes(pair.before) != _sizes(pair.after)]
+    if others:
+        there = _sizes(others[0].after)
+        both = ((name, (size, there[name])) for name, size in _sizes(others[0].before).items())
+        told = [f"{name} {_two(sizes)}" for name, sizes in both if sizes[0] != sizes[1]]
+        count = f"{len(others)} of {len(pairs)} launches {'have' if len(others) > 1 else 'has'}"
+        yield f"{count} another size, first {_name(others[0].before)}: {', '.join(told)}"
 
 
 def _alike(pair: Pair) -> bool:

@@ -160,6 +160,89 @@ def test_only_memory_that_a_side_wrote_is_a_candidate(
     assert len([*search._inputs(pair)]) == inputs
 
 
+# ---- launches of other sizes ----
+
+#: Stores 7 into the first numbers of memory that holds FILL.
+SIZED = """module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @set(%numbers: memref<256xi32>) kernel {
+      %i = gpu.thread_id x
+      %seven = arith.constant 7 : i32
+      memref.store %seven, %numbers[%i] : memref<256xi32>
+      gpu.return
+    }
+  }
+  func.func @main() {
+    %one = arith.constant 1 : index
+    %threads = arith.constant THREADS : index
+    %filling = arith.constant FILL : i32
+    %start = gpu.wait async
+    %numbers, %allocated = gpu.alloc async [%start] () : memref<256xi32>
+    %filled = gpu.memset async [%allocated] %numbers, %filling : memref<256xi32>, i32
+    %launched = gpu.launch_func async [%filled] @kernels::@set
+        blocks in (%one, %one, %one) threads in (%threads, %one, %one)
+        args(%numbers : memref<256xi32>)
+    %freed = gpu.dealloc async [%launched] %numbers : memref<256xi32>
+    gpu.wait [%freed]
+    return
+  }
+}
+"""
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("filling", [7, 0])
+def test_launches_of_other_sizes_are_named(filling: int, tmp_path: Path) -> None:
+    """Equal results do not hide it, and the kernel is not the cause: both sides have one."""
+    sides = []
+    for threads in (250, 256):
+        sides.append(tmp_path / f"{threads}.mlir")
+        text = SIZED.replace("THREADS", str(threads)).replace("FILL", str(filling))
+        sides[-1].write_text(text)
+    done = diff("--dtype", "i32", *sides)
+    sizes = "first launch 1 of kernel kernels::set: block 250 x 1 x 1 before, 256 x 1 x 1 after"
+    assert f"\n1 of 1 launches has another size, {sizes}\n" in done.stdout, done.stderr
+    cause = "the cause is the launch's size (its inputs are equal): "
+    assert (done.returncode, cause in done.stdout) == ((0, False) if filling else (1, True))
+
+
+def test_the_cause_is_the_kernel_only_in_launches_of_one_size() -> None:
+    one, sides = launch("k"), [search.Side(n, ["p"], n, {}) for n in ("hip", "gfx90a")]
+    wide = dataclasses.replace(one, grid=(2, 1, 1), shared=64)
+    other = dataclasses.replace(wide, image="another")
+    pairs = [Pair(1, one, one), Pair(2, one, wide), Pair(3, one, other)]
+    assert [search._cause(pair, sides) for pair in pairs] == [
+        "the device: both sides have one image",
+        "the launch's size",
+        "the kernel, or the launch's size",
+    ]
+    assert [*search._other_sizes(pairs)] == [
+        "2 of 3 launches have another size, first launch 1 of kernel k: grid 1 x 1 x 1 before, "
+        "2 x 1 x 1 after, dynamic workgroup memory 0 bytes before, 64 bytes after"
+    ]
+    assert not [*search._other_sizes(pairs[:1])]
+
+
+def test_a_launch_without_device_memory_is_not_called_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
+    bare = dataclasses.replace(launch("k"), blocks=(), arguments=())
+    monkeypatch.setattr(search, "run", lambda *_: ([bare], False))
+    monkeypatch.setattr(search.images, "at", lambda _: None)
+    monkeypatch.setattr(RecordedLaunch, "content", lambda *_: b"")
+    lines, status = search.search(sides, Allowed(None, 0, "f32"), tmp_path)
+    assert status == 2 and lines[2:] == [
+        "1 launch compared",
+        "not compared: no argument of a launch leads to device memory",
+    ]
+
+
+def test_a_program_in_mlir_that_is_missing_is_not_found() -> None:
+    for words in (("no.mlir", "other.mlir"), ("--entry", "f", "no.mlir", "other.mlir")):
+        assert "mgpu-rt: 'no.mlir' was not found\n" in diff(*words).stderr
+
+
 # ---- sides ----
 
 

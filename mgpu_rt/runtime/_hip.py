@@ -1,16 +1,9 @@
-"""Lets runtimes written in Python call HIP through ctypes, and binds hip-python to the same HIP.
-
-By default, hip-python opens the libamdhip64.so on its own search path. A second HIP in the process
-would not know the first HIP's streams.
-"""
+"""Lets runtimes written in Python call the process's HIP through ctypes."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import sys
-import threading
-import types
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._errors import HipError
@@ -54,30 +47,6 @@ class CopyFailed(RuntimeError):
     failed call of the program."""
 
 
-#: Held while a thread binds hip-python, because each binding installs and removes a module
-#: `rocm_sdk`.
-_binding = threading.Lock()
-
-
-def _with_hip_python(path: str) -> Any:
-    """Returns hip-python's module, bound to the file at `path`. Raises ImportError."""
-    from rocm.bindings import hip
-
-    finder = types.ModuleType("rocm_sdk")  # hip-python asks this module first, at its first call
-    finder.find_libraries = lambda *_names: [path]  # type: ignore[attr-defined]
-    with _binding:
-        before = sys.modules.get("rocm_sdk")
-        sys.modules["rocm_sdk"] = finder
-        try:
-            hip.hipRuntimeGetVersion()
-        finally:
-            if before is None:
-                del sys.modules["rocm_sdk"]
-            else:
-                sys.modules["rocm_sdk"] = before
-    return hip
-
-
 class Hip:
     """Provides HIP's functions under names without the prefix "hip". For example,
     `hip.StreamCreate()` calls hipStreamCreate, and returns the handle as an int. Arguments are ints
@@ -96,12 +65,6 @@ class Hip:
         # In HIP 7, hipStreamGetFlags reads the object at the handle, but hipStreamGetDevice looks
         # up the stream.
         self._must_find, self._several = version.value >= HIP_7, count.value > 1
-
-    @functools.cached_property
-    def module(self) -> Any:
-        """Returns hip-python's module over this HIP. Its functions return tuples that begin with
-        the error. Raises ImportError without hip-python."""
-        return _with_hip_python(self.path)
 
     @classmethod
     @functools.cache

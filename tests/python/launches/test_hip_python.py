@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from types import ModuleType, SimpleNamespace
+import os
 from typing import Any
 
 import numpy
@@ -13,10 +11,10 @@ import pytest
 import mgpu_rt
 from mgpu_rt._launch.arrays import array_of
 from mgpu_rt.runtime import Hip, Runtime
-from mgpu_rt.runtime._hip import _with_hip_python
 from tests.python.launches import KERNELS
 from tests.support import lower
 from tests.support.child import Mgpu, in_child
+from tests.support.folders import folder
 
 COUNT = 1000
 on_softgpu = {"policies": ("builtin",), "backends": ("softgpu",)}
@@ -30,9 +28,15 @@ def test_types_by_their_names_are_known(name: str, size: int) -> None:
 
 
 def bound() -> Any:
-    """Makes hip-python use the HIP that is already loaded."""
+    """Makes hip-python use the HIP that is already loaded, by ROCM_PATH."""
     mgpu_rt.load()
-    return Hip.of_process().module
+    library = folder("rocm") / "lib" / "libamdhip64.so"
+    library.parent.mkdir()
+    library.symlink_to(Hip.of_process().path)
+    os.environ["ROCM_PATH"] = str(library.parent.parent)
+    from rocm.bindings import hip
+
+    return hip
 
 
 def good(answer: tuple) -> Any:
@@ -107,33 +111,3 @@ def test_a_runtime_may_return_its_objects(mgpu: Mgpu) -> None:
         mgpu.MemFree(block, stream)
         mgpu.StreamDestroy(stream)
     assert mgpu.stderr() == ""
-
-
-# ---- threads that bind hip-python at once ----
-
-
-def test_threads_that_begin_at_once_find_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two threads bind hip-python one after the other. The first thread must not remove the module
-    that the second thread uses to find the library."""
-    both_ask, first_has_left = threading.Event(), threading.Event()
-    found: list[Any] = []
-
-    def ask() -> None:
-        if not found:
-            found.append("libamdhip64.so")
-            second.start()
-            both_ask.wait(0.2)  # the event never comes, as the second waits for the first
-        else:
-            both_ask.set()
-            first_has_left.wait()
-            found.extend(sys.modules["rocm_sdk"].find_libraries())
-
-    bindings: Any = ModuleType("rocm.bindings")
-    bindings.hip = SimpleNamespace(hipRuntimeGetVersion=ask)
-    monkeypatch.setitem(sys.modules, "rocm", ModuleType("rocm"))
-    monkeypatch.setitem(sys.modules, "rocm.bindings", bindings)
-    second = threading.Thread(target=_with_hip_python, args=["libamdhip64.so"])
-    _with_hip_python("libamdhip64.so")
-    first_has_left.set()
-    second.join()
-    assert found == ["libamdhip64.so", "libamdhip64.so"]

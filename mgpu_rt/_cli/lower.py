@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -217,8 +218,8 @@ def _script(
     folder = "./" if out.startswith(("-", "@")) else ""  # cc takes -x.o for an option
     compiled = f"{folder}{out}.o"
     shared = emit == "library"
-    link = object_files.link_script(compiled, out, pipeline.llvm, links, shared=shared)
-    return steps.script(chain, program, compiled) + link
+    link = object_files.program_command([compiled], out, pipeline.llvm, links, shared=shared)
+    return f"{steps.script(chain, program, compiled)}{shlex.join(map(str, link))}\n"
 
 
 def _write(out: str, content: bytes, *, executable: bool) -> None:

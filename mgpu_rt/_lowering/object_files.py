@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mgpu_rt import _layout
 from mgpu_rt._functions import sidecar
-from mgpu_rt._images import elf
 from mgpu_rt._lowering import graph_functions, steps, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.steps import Step
@@ -95,32 +93,29 @@ def compile_steps(
 def link(
     files: Mapping[str, bytes], llvm: int, links: Sequence[str] = (), *, shared: bool = False
 ) -> bytes:
-    """Links files, of which the first is the program's object file, into an executable or a shared
-    library. Adds mgpu_rt's library, LLVM's libraries that define what the program calls, and
-    ``links``. Raises ToolchainMissing, LoweringFailed, ValueError."""
+    """Links files into an executable or a shared library, by the command of program_command().
+    Raises ToolchainMissing, LoweringFailed, ValueError."""
     with tempfile.TemporaryDirectory() as scratch:
         for name, content in files.items():
             Path(scratch, name).write_bytes(content)
-        called, _ = toolchain.defining(elf.read(next(iter(files.values()))).undefined, llvm)
-        others, rpath = linked([*links, *called], llvm)
-        places = [RUNTIME.parent, *rpath]
-        command = link_command([*files], [RUNTIME], places, others, "out", shared=shared)
+        command = program_command([*files], "out", llvm, links, shared=shared)
         plain = {**os.environ, "LC_ALL": "C"}  # the commands read the linker's messages
         # The linker runs in the folder, so that its messages name the files without a path.
         toolchain.run(command, env=plain, folder=scratch)
         return Path(scratch, "out").read_bytes()
 
 
-def link_script(compiled: str, out: str, llvm: int, links: Sequence[str], *, shared: bool) -> str:
-    """Returns the command of link() for a shell. It names all of LLVM's libraries, of which the
-    linker takes those that the program calls."""
+def program_command(
+    objects: Sequence[str], out: str, llvm: int, links: Sequence[str], *, shared: bool
+) -> list[Path | str]:
+    """Returns the command that links a program with mgpu_rt's library and ``links``. It names all
+    of LLVM's libraries, of which the linker takes those that the program calls."""
     present = [name for name in toolchain.SUPPORT if toolchain.library(name, llvm)]
     others, places = linked(links, llvm)
     called, more = linked(present, llvm)
-    others += ["-Wl,--as-needed", *called, "-Wl,--no-as-needed"]
+    others += ["-Wl,--push-state,--as-needed", *called, "-Wl,--pop-state"]
     rpath = dict.fromkeys([RUNTIME.parent, *places, *more])
-    command = link_command([compiled], [RUNTIME], [*rpath], others, out, shared=shared)
-    return shlex.join(map(str, command)) + "\n"
+    return link_command(objects, [RUNTIME], [*rpath], others, out, shared=shared)
 
 
 def link_command(

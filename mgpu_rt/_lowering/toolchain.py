@@ -128,23 +128,6 @@ SUPPORT = (
 )
 
 
-def defining(functions: Iterable[str], llvm: int) -> tuple[list[str], set[str]]:
-    """Returns the names of LLVM's libraries that define `functions`, and the functions that no such
-    library defines."""
-    from mgpu_rt._images import elf
-
-    left, found = set(functions), []
-    for name in SUPPORT:
-        path = library(name, llvm) if left else None
-        if path is None:
-            continue
-        defined = {symbol.name for symbol in elf.symbols_of(str(path))}
-        if left & defined:
-            found.append(name)
-            left -= defined
-    return found, left
-
-
 def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
     """Returns the given tools that are missing."""
     absent = []

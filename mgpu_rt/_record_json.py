@@ -75,7 +75,7 @@ def _is_older(file: str, date: float) -> bool:
         return False
 
 
-def _release(version: int) -> str | None:
+def hip_release(version: int) -> str | None:
     """Returns HIP's release in AMD's form, 5.2.21153."""
     major, rest = divmod(version, 10_000_000)
     return f"{major}.{rest // 100_000}.{rest % 100_000}" if version else None
@@ -99,7 +99,7 @@ def statistics(recording: Recording) -> dict[str, Any]:
             "date": process["date"],
         },
         "start": {"ns": start["nanoseconds"]},
-        "device": {"name": start["device"] or None, "hip": _release(start["version"])},
+        "device": {"name": start["device"] or None, "hip": hip_release(start["version"])},
         "other_calls": start["other_calls"] or None,
         "failed": _failed(recording),
         "abi": _counters(recording, "abi"),

@@ -41,7 +41,7 @@ def config(
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if path:
-        click.echo(_folder())
+        click.echo(os.path.dirname(mgpu_rt.library_path()))
     elif env:
         _show_env(device)
     elif wanted:
@@ -61,13 +61,6 @@ def _building() -> tuple[str, str, str]:
         f"-I{shlex.quote(str(_layout.PREFIX / 'include'))}",
         str(_layout.PREFIX / "lib" / "cmake" / "mgpu_rt"),
     )
-
-
-def _folder() -> str:
-    try:
-        return os.path.dirname(mgpu_rt.library_path())
-    except FileNotFoundError as error:
-        raise CommandError(str(error)) from None
 
 
 def _show_env(device: str) -> None:

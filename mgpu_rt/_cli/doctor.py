@@ -94,16 +94,12 @@ def _driver(checklist: Checklist, base: Mapping[str, str]) -> None:
 # ---- a run ----
 
 
-def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
-    unwanted = ("MGPU_RT_STATS", "MGPU_RT_TRACE")
-    return {name: value for name, value in environment.items() if name not in unwanted}
-
-
 def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str, str]) -> None:
     probe, manager = _hip_search.probe(), environment.get("MGPU_RT_MANAGER", "")
     if "delay=" not in manager:
         manager = ",".join(filter(None, (manager, "delay=0")))
-    words = {**_quiet(environment), "MGPU_RT_MANAGER": manager, "MGPU_RT_VERBOSE": "1"}
+    quiet = {"MGPU_RT_STATS": "", "MGPU_RT_TRACE": "", "MGPU_RT_VERBOSE": "1"}
+    words = {**environment, **quiet, "MGPU_RT_MANAGER": manager}
     try:
         ended = child.run([probe, "--manager"], words, limit=TIMEOUT, **child.PIPES)
     except CommandError as error:

@@ -21,6 +21,7 @@ from mgpu_rt._cli.compare import compare
 from mgpu_rt._cli.config import config
 from mgpu_rt._cli.diff.command import diff
 from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+from mgpu_rt._cli.hoist import hoist
 from mgpu_rt._cli.inspect.command import inspect
 from mgpu_rt._cli.lower import lower
 from mgpu_rt._cli.replay import replay
@@ -74,6 +75,7 @@ for command in (
     diff,
     check,
     selftest,
+    hoist,
 ):
     main.add_command(command)
 
@@ -95,32 +97,3 @@ def doctor(device: str, as_json: bool) -> None:
     else:
         found.show()
     sys.exit(0 if found.possible else 1)
-
-
-@main.command()
-@click.argument("program", type=parameters.PATH, metavar="IN")
-@click.option(
-    "-o",
-    "--out",
-    type=parameters.PATH,
-    default="-",
-    metavar="OUT",
-    help="The file to write, by default stdout.",
-)
-@click.option(
-    "--llvm",
-    type=click.IntRange(min=19),
-    help="The LLVM release that made IN and reads OUT. [default: the release of mlir-opt on "
-    "PATH, or the newest installed release]",
-)
-def hoist(program: str, out: str, llvm: int | None) -> None:
-    """Rewrite IN so that launches share modules, functions and streams, even without mgpu_rt.
-
-    IN is a program in the LLVM dialect; - means stdin. On stderr hoist lists the moved operations.
-    The list also names each unmoved operation, with the reason. If hoist moves no operation, OUT
-    equals IN.
-    """
-    from mgpu_rt._cli.hoist import write
-
-    for sentence in write(program, out, llvm):
-        click.echo(f"mgpu-rt: {sentence}", err=True)

@@ -18,39 +18,23 @@ from mgpu_rt._cli.errors import CommandError
 PATH = click.Path(readable=False)
 
 
-class _Address(click.ParamType):
-    name = "address"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        try:
-            return int(value, 16)
-        except ValueError:
-            self.fail(f"'{value}' is not an address such as 0x7f0012345000", param, ctx)
-
-
-ADDRESS = _Address()
-
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-class _Device(click.ParamType):
-    """A kind of device, or the name of a device that softgpu emulates, such as gfx942."""
+def _device(_context: object, _option: object, word: str) -> str:
+    """Checks a kind of device, or the name of a device that softgpu emulates, such as gfx942."""
+    from mgpu_rt._cli import preload
 
-    name = "device"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from mgpu_rt._cli import preload
-
-        if why := preload.not_a_device(value):
-            self.fail(why, param, ctx)
-        return value
+    if why := preload.not_a_device(word):
+        raise click.BadParameter(why)
+    return word
 
 
 def device(help_text: str) -> Callable[[Any], Any]:
     """Returns the option; `help_text` describes how the command uses the device."""
     return click.option(
         "--device",
-        type=_Device(),
+        callback=_device,
         metavar="DEVICE",
         default="auto",
         show_default=True,

@@ -5,6 +5,7 @@ A repeated request costs a hash (under 1 ms) instead of a lowering (0.2 s).
 
 from __future__ import annotations
 
+import errno
 import glob
 import hashlib
 import os
@@ -12,19 +13,30 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mgpu_rt import _home, _layout
+from mgpu_rt import _layout
 from mgpu_rt._lowering.toolchain import ToolchainMissing
 
 
-def _folder() -> Path | None:
-    """Returns the cache's folder: the user's cache directory, which all checkouts share; None if
-    the user has no home. If a checkout was carried to a machine without MLIR, its own results came
-    with it."""
-    carried = _layout.CHECKOUT / "build" / "objects"
-    return carried if not _layout.INSTALLED and carried.exists() else _home.cache()
+def users_folder() -> Path | None:
+    """Returns this package's folder in the user's cache directory; None if the user has no home. As
+    XDG prescribes, ignores a variable with a relative path."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):
+        return Path(named, "mgpu_rt")
+    home = _home()
+    return home and home / ".cache" / "mgpu_rt"
 
 
-OBJECTS = _folder()
+def _home() -> Path | None:
+    """Returns the home of HOME, or of the user's entry in the system's list of users."""
+    home = os.path.expanduser("~")
+    return Path(home) if os.path.isabs(home) else None
+
+
+#: A checkout that was carried to a machine without MLIR has brought its results. All other
+#: checkouts and installations share the user's folder.
+_CARRIED = _layout.CHECKOUT / "build" / "objects"
+OBJECTS = _CARRIED if not _layout.INSTALLED and _CARRIED.exists() else users_folder()
 
 
 def kept(
@@ -58,12 +70,22 @@ def kept(
         return OBJECTS / file
     content = make()
     try:
-        return _store(_home.make(OBJECTS), file, content)
+        return _store(_made(OBJECTS), file, content)
     except OSError as error:
         raise ValueError(
             f"lowered programs cannot be kept in '{error.filename}' ({error.strerror}): set "
             "XDG_CACHE_HOME to a folder that can be written"
         ) from None
+
+
+def _made(folder: Path | None) -> Path:
+    """Makes the cache's folder, but never the home itself. The user may have no home, or the
+    process may be unable to enter it, as under `docker --user` and `sudo -u`. Raises OSError."""
+    home = _home()
+    if folder is None or (home and home in folder.parents and not home.exists()):
+        raise FileNotFoundError(errno.ENOENT, "there is no home", str(home or "~"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _store(folder: Path, file: str, content: bytes) -> Path:

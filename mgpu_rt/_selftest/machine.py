@@ -13,6 +13,7 @@ from mgpu_rt import _hip_search, _layout
 from mgpu_rt._cli import child, hip_devices, preload
 from mgpu_rt._cli.doctor import other_calls
 from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._record_json import hip_release
 from mgpu_rt._selftest.bundle import Bundle, chip_of
 
 PROGRAMS = _layout.PREFIX / "lib" / "selftest"
@@ -63,8 +64,9 @@ def find(
         )
     alone = _only(kind, environment, 1)
     both = _only(kind, environment, 2) if len(gpus) > 1 else None
+    release = "cuhip" if kind == "cuda" else hip_release(values["version"]) or ""
     return Machine(
-        kind, gpus[0]["name"], target, len(gpus), _release(kind, values["version"]),
+        kind, gpus[0]["name"], target, len(gpus), release,
         _driver(kind, values["driver"]), alone, both, chip, _reports(alone),
     )  # fmt: skip
 
@@ -101,12 +103,6 @@ def _only(kind: str, environment: Mapping[str, str], count: int) -> dict[str, st
         return dict(environment)
     names = [name for name in environment.get(variable, "").split(",") if name] or ["0", "1"]
     return {**environment, variable: ",".join(names[:count])}
-
-
-def _release(kind: str, number: int) -> str:
-    if kind == "cuda":
-        return "cuhip"
-    return f"{number // 10_000_000}.{number // 100_000 % 100}.{number % 100_000}"
 
 
 #: The file in which a kernel driver states its version.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mgpu_rt._cli import hip_devices, preload
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images.model import CODE_OBJECT, CUBIN, FATBIN, PTX, ImageDescription, with_article
+from mgpu_rt._record_json import hip_release
 
 #: The code object versions that HIP loads. A row begins with the least value of
 #: hipRuntimeGetVersion to which the row applies. The runtime's table in modules/image_advice.c has
@@ -45,7 +46,7 @@ def compare(
     except CommandError as error:
         return Fit(unasked=error.message)
     version, devices = asked["version"], asked["devices"]
-    release = f"{version // 10_000_000}.{version % 10_000_000 // 100_000}"
+    release = ".".join((hip_release(version) or "").split(".")[:2])
     version = 0 if device == "cuda" else version
     answers = [
         [

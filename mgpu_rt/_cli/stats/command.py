@@ -7,6 +7,13 @@ import click
 from mgpu_rt._cli import parameters
 
 
+def _address(_context: object, _option: object, text: str | None) -> int | None:
+    try:
+        return None if text is None else int(text, 16)
+    except ValueError:
+        raise click.BadParameter(f"'{text}' is not an address such as 0x7f0012345000") from None
+
+
 @click.command()
 @click.argument("file", type=parameters.PATH)
 @click.option(
@@ -19,7 +26,7 @@ from mgpu_rt._cli import parameters
 )
 @click.option(
     "--address",
-    type=parameters.ADDRESS,
+    callback=_address,
     metavar="ADDRESS",
     help="Name the block of device memory at or near this address, such as 0x7f0012345000 from a "
     "driver's line about a memory fault: its size, where the program allocated it, when it was "

@@ -128,9 +128,8 @@ def test_the_plugin_runs_tests(closed: Path, open_folder: Path) -> None:
 
 LOWERS = """
 import sys, mgpu_rt
-from mgpu_rt import _home
 from mgpu_rt._lowering import cache
-cache.OBJECTS = _home.cache()  # as in an installed package
+cache.OBJECTS = cache.users_folder()  # as in an installed package
 print(mgpu_rt.lower(sys.argv[1]))
 """
 

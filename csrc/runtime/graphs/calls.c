@@ -303,7 +303,13 @@ static void built_set_device(int32_t device) {
 
 /* ---- all calls ---- */
 
+/* Stands for the usual implementation, which answers the call even while a graph is built. */
+static void usual(void) {}
+
+/* NULL: the call is no part of a graph. */
 static const mgpu_rt_function built[ABI_COUNT] = {
+    [ABI_mgpuStreamCreate] = usual,
+    [ABI_mgpuStreamDestroy] = usual,
     [ABI_mgpuStreamSynchronize] = (mgpu_rt_function)built_synchronize,
     [ABI_mgpuStreamWaitEvent] = (mgpu_rt_function)built_wait_event,
     [ABI_mgpuEventCreate] = (mgpu_rt_function)built_event_create,
@@ -319,30 +325,19 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuModuleLoad] = (mgpu_rt_function)built_load,
     [ABI_mgpuModuleLoadJIT] = (mgpu_rt_function)built_load_jit,
     [ABI_mgpuModuleUnload] = (mgpu_rt_function)built_unload,
+    [ABI_mgpuModuleGetFunction] = usual,
+    [ABI_mgpuModuleGetGlobal] = usual,
+    [ABI_mgpuModuleOccupancyMaxActiveBlocks] = usual,
     [ABI_mgpuLaunchKernel] = (mgpu_rt_function)built_launch,
     [ABI_mgpuSetDefaultDevice] = (mgpu_rt_function)built_set_device,
+    [ABI_mgpuTensorMapEncodeTiled] = usual,
+    [ABI_mgpuTensorMapEncodeTiledMemref] = usual,
 };
-
-/* Returns true if the usual implementation answers a call even while a graph is built. */
-static bool is_hosts_alone(enum abi_index function) {
-    switch (function) {
-    case ABI_mgpuStreamCreate:
-    case ABI_mgpuStreamDestroy:
-    case ABI_mgpuModuleGetFunction:
-    case ABI_mgpuModuleGetGlobal:
-    case ABI_mgpuModuleOccupancyMaxActiveBlocks:
-    case ABI_mgpuTensorMapEncodeTiled:
-    case ABI_mgpuTensorMapEncodeTiledMemref:
-        return true;
-    default:
-        return false;
-    }
-}
 
 void graph_no_answer(void) {}
 
 mgpu_rt_function graph_call(enum abi_index function) {
-    if (is_hosts_alone(function))
+    if (built[function] == usual)
         return NULL;
     const bool is_refused = PROOF_VALUE(call_is_no_part_of_a_graph, !built[function], false);
     if (is_refused)

@@ -10,6 +10,7 @@
 #include "memory/registrations.h"
 #include "memory/staging.h"
 #include "modules/modules.h"
+#include "process/exit_status.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "process/own_thread.h"
@@ -61,6 +62,7 @@ static void in_child(void) {
     mapped_after_fork();
     override_forked();
     graph_forked();
+    exit_status_forked();
     registrations_forked();
     neighbours_forked();
     start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -247,6 +249,7 @@ static void install(const struct hip_library *library, struct found found) {
     else if (library->path[0])
         hip_install(library);
     witness_install();
+    hip_untimed = hip;
     if (stats_wanted()) {
         driver_calls_watch();
         recorder_open();

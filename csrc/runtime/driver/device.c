@@ -1,9 +1,9 @@
 #include "driver/device.h"
 #include "driver/hip.h"
 #include "driver/report.h"
+#include "process/options.h"
 #include "process/own_thread.h"
 #include "proof.h"
-#include "telemetry/counters.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,10 +23,6 @@ static void ask_elsewhere(void *(*question)(void *data), void *data) {
     if (own_thread_start(&asking, question, data))
         pthread_join(asking, NULL);
     cancel_allow(cancelled);
-}
-
-static const struct hip_functions *uncounted(void) {
-    return stats_wanted() ? &hip_untimed : &hip;
 }
 
 /* A question about a device, and its answer: UNKNOWN, or a number that the question defines. */
@@ -126,7 +122,7 @@ bool device_answered(hipError_t error) {
 
 static int attribute_of(int device, int attribute) {
     int value = 0;
-    return uncounted()->DeviceGetAttribute(&value, attribute, device) == hipSuccess ? value : 0;
+    return hip_untimed.DeviceGetAttribute(&value, attribute, device) == hipSuccess ? value : 0;
 }
 
 /* NVIDIA's driver permits more memory than usual if a function asks for it, as cuhip does. */
@@ -171,10 +167,9 @@ struct target_question {
 
 static void *ask_target(void *data) {
     const struct target_question *question = data;
-    const struct hip_functions *functions = uncounted();
     char properties[PROPERTIES + 1] = "";
-    if (functions->GetDeviceProperties == hip_missing.GetDeviceProperties ||
-        functions->GetDeviceProperties(properties, question->device) != hipSuccess)
+    if (hip_untimed.GetDeviceProperties == hip_missing.GetDeviceProperties ||
+        hip_untimed.GetDeviceProperties(properties, question->device) != hipSuccess)
         return NULL;
     const char *found =
         memmem(properties + PROPERTIES_NAME, PROPERTIES - PROPERTIES_NAME, "gfx", 3);

@@ -59,8 +59,8 @@ void *hip_symbol(const char *name);
 enum { HIP_ERROR_TEXT = 64 };
 const char *hip_error_text(hipError_t error, char text[HIP_ERROR_TEXT]);
 
-/* HIP's functions for calls that statistics (MGPU_RT_STATS) must not count. driver_calls_watch
- * fills this table, and adds counts and times to the functions of `hip`. */
+/* HIP's functions for calls that statistics (MGPU_RT_STATS) must not count. Set at the start,
+ * before driver_calls_watch adds counts and times to the functions of `hip`. */
 extern struct hip_functions hip_untimed;
 
 /* The number of devices, queried once; 1 if HIP has reported no device or no number. With one

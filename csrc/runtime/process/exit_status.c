@@ -4,16 +4,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-/* ID of the process that has made the failed calls, because a forked child inherits the handlers
- * but must not count its parent's failures. */
-static pid_t failing;
-static unsigned failures;
-static bool registered; /* the handlers are registered and have not run yet */
+static unsigned failures; /* of this process */
+static bool registered;   /* the handlers are registered and have not run yet */
 
 unsigned mgpu_rt_failures(void) {
-    return load_acquire(&failing) == getpid() ? load_relaxed(&failures) : 0;
+    return load_relaxed(&failures);
+}
+
+void exit_status_forked(void) {
+    failures = 0;
 }
 
 static bool changes(int status) {
@@ -46,9 +46,6 @@ static void at_quick(void *nothing, int status) {
 /* Counts a failed call. If a call fails in an exit handler, this function registers a new handler,
  * which glibc calls next. So the failure still changes the exit status. */
 void exit_status_fails(void) {
-    const pid_t process = getpid();
-    if (exchange_acq_rel(&failing, process) != process)
-        store_relaxed(&failures, 0);
     fetch_add_relaxed(&failures, 1);
     if (!options.errors_fail || exchange_acq_rel(&registered, true))
         return;

@@ -10,4 +10,7 @@
  * only its own failures. Thread-safe; takes no lock of this library. */
 void exit_status_fails(void);
 
+/* Separates a forked child from its parent's failures; the child inherits the handlers. */
+void exit_status_forked(void);
+
 #endif

@@ -35,7 +35,6 @@ static void note_call(enum hip_index function, uint64_t begin, hipError_t error)
 #include "driver/hip.def"
 
 void driver_calls_watch(void) {
-    hip_untimed = hip;
 #define HIP_FN(need, name, params, args)                                                           \
     if (hip.name != hip_missing.name)                                                              \
         hip.name = timed_##name;

@@ -25,10 +25,13 @@ def alloc(mgpu: Mgpu, size: int, stream=None):
     return block
 
 
-def program(directory: Path, source: str, *flags: str, runtime: Path | None = None) -> Path:
+def program(
+    directory: Path, source: str, *flags: str, runtime: Path | None = None, name: str = "program"
+) -> Path:
+    """Compiles a C program, linked with the library under test or with another runtime."""
     at = runtime or library()
     linked = (str(at), f"-Wl,-rpath,{at.parent}", "-Wl,--allow-shlib-undefined", "-pthread", "-ldl")
-    return compile_c(directory / "program", source, *linked, *flags)
+    return compile_c(directory / name, source, *linked, *flags)
 
 
 def run_program(

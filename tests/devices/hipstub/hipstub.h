@@ -63,9 +63,6 @@
 /* Returns the number of calls of the named function since the start or the last reset. */
 uint64_t hipstub_count(const char *function);
 
-/* Returns the number of calls of all functions. */
-uint64_t hipstub_calls(void);
-
 /* Returns the number of misuses since the last reset: uses of dead or unknown handles, of freed
  * memory, or of memory beyond a block. */
 uint64_t hipstub_misuse(void);

@@ -156,13 +156,6 @@ uint64_t hipstub_count(const char *function) {
     return count;
 }
 
-uint64_t hipstub_calls(void) {
-    stub_lock();
-    uint64_t count = record_count;
-    stub_unlock();
-    return count;
-}
-
 uint64_t hipstub_misuse(void) {
     stub_lock();
     uint64_t count = misuse_count;

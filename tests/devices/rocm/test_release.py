@@ -97,11 +97,6 @@ def test_programs_print_what_they_should(run: Run, tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_forums_program_prints_no_warning(run: Run, tmp_path: Path) -> None:
-    done = run([lowered("forum", tmp_path, 1000)])
-    assert (done.stdout, done.stderr) == ("", "")
-
-
 def test_a_program_that_is_linked_with_hip_starts_without_a_warning(
     here: Surroundings, run: Run, tmp_path: Path
 ) -> None:

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.python.cli.test_report import files
-from tests.support import recorded
-from tests.support.child import library
+from tests.support import known, recorded
 from tests.support.command import command, invoke
-from tests.support.compiled import compile_c
 
 LAUNCHES = [{"function": "mgpuLaunchKernel", "error": "hipErrorInvalidImage", "calls": 40}]
 TOLD = "40 calls of mgpuLaunchKernel failed with hipErrorInvalidImage"
@@ -28,8 +26,7 @@ int main(void) { mgpuMemFree((void *)16, 0); return 0; }
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Builds a program that exits with status 0 although one call fails."""
-    out = tmp_path_factory.mktemp("failing") / "failing"
-    return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
+    return known.program(tmp_path_factory.mktemp("failing"), PROGRAM)
 
 
 def test_run_fails_on_error(program: Path) -> None:

@@ -17,10 +17,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import recordings
+from tests.support import known, recordings
 from tests.support.child import environment, library
 from tests.support.command import COMMAND
-from tests.support.compiled import compile_c
 from tests.support.hosting import ends
 from tests.support.patience import HANG, run_process, wait_until
 
@@ -76,8 +75,7 @@ int main(int argc, char **argv) {
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("run") / "program"
-    return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}")
+    return known.program(tmp_path_factory.mktemp("run"), PROGRAM)
 
 
 def run_in(folder: Path, *words: object, **more: Any) -> subprocess.CompletedProcess[str]:

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.programs.test_programs import PRINTED, good, printed, rounds
-from tests.support import programs, recordings
+from tests.support import known, programs, recordings
 from tests.support.child import ROOT, environment, library
 from tests.support.command import command
-from tests.support.compiled import compile_c
 from tests.support.hosting import (
     KERNEL,
     bare_python,
@@ -148,9 +147,7 @@ def test_python_keeps_its_state_of_a_thread(tmp_path: Path) -> None:
                 pthread_join(thread, NULL);
     }
     """
-    flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
-    program = compile_c(tmp_path / "threads", source, *flags)
-    done = run_process([str(program)], asked("runtimes:OfThreads"))
+    done = run_process([known.program(tmp_path, source)], asked("runtimes:OfThreads"))
     assert done.stdout == 2 * "1 (1, 1, 1)\n2 (2, 1, 1)\n", done.stderr
 
 

@@ -10,7 +10,6 @@ from bench.setup import native
 from bench.show import table
 
 RESULTS = native.ROOT / "bench" / "results"
-FIGURES = (native.ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", table.SHOWN_IN)

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import recordings
+from tests.support import known, recordings
 from tests.support.child import AT_ONCE, ROOT, environment, library
-from tests.support.compiled import compile_c
 from tests.support.patience import run_process
 
 MODES = ("wild", "cancelled", "forks", "processes", "exit")
@@ -28,11 +27,9 @@ CASES = [(m, s) for m in MODES for s in SETTINGS if s != "prints" or m == "cance
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("everywhere") / "everything"
-    flags = (f"-I{ROOT / 'csrc' / 'include'}", str(library()), f"-Wl,-rpath,{library().parent}")
-    return compile_c(
-        out, (ROOT / "tests/support/hosts/everything.c").read_text(), *flags, "-pthread"
-    )
+    text = (ROOT / "tests/support/hosts/everything.c").read_text()
+    folder = tmp_path_factory.mktemp("everywhere")
+    return known.program(folder, text, f"-I{ROOT / 'csrc' / 'include'}")
 
 
 @pytest.mark.parametrize(("mode", "setting"), CASES)

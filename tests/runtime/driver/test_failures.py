@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import folders, recordings
+from tests.support import folders, known, recordings
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
@@ -118,8 +118,7 @@ SAID = "call failed, so the exit status is 1 in place of 0"
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    out = folders.folder("failures") / "ends"
-    return compile_c(out, PROGRAM, str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
+    return known.program(folders.folder("failures"), PROGRAM)
 
 
 def run(*command: str | Path, **env: str) -> subprocess.CompletedProcess[str]:

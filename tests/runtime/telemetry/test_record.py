@@ -20,10 +20,9 @@ import pytest
 
 from mgpu_rt import _record_json
 from mgpu_rt._record import Damaged, Recording
-from tests.support import folders, recordings
+from tests.support import folders, known, recordings
 from tests.support.child import Mgpu, environment, in_child, library
 from tests.support.command import assert_sentence, invoke
-from tests.support.compiled import compile_c
 from tests.support.folders import in_folder
 from tests.support.patience import HANG, run_process
 
@@ -111,9 +110,7 @@ COPIES = {
 
 def build_program() -> Path:
     """Builds PROGRAM, linked with the library under test."""
-    out = folders.folder("record") / "recorded"
-    flags = (str(library()), f"-Wl,-rpath,{library().parent}")
-    return compile_c(out, PROGRAM, *flags)
+    return known.program(folders.folder("record"), PROGRAM, name="recorded")
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import browser, recordings
-from tests.support.child import Mgpu, environment, in_child, library
-from tests.support.compiled import compile_c
+from tests.support import browser, known, recordings
+from tests.support.child import Mgpu, environment, in_child
 from tests.support.folders import folder, in_folder
 from tests.support.patience import run_process
 from tests.support.programs import Outcome, run, ways
@@ -185,9 +184,7 @@ int main(int argc, char **argv) {
 def threads() -> Path:
     """Builds a program whose name JSON must escape; each of its two threads makes a given number of
     calls."""
-    out = folder("trace") / 'two "threads"'
-    flags = (str(library()), f"-Wl,-rpath,{library().parent}", "-pthread")
-    return compile_c(out, THREADS, *flags)
+    return known.program(folder("trace"), THREADS, name='two "threads"')
 
 
 def run_threads(threads: Path, calls: int, path: Path) -> subprocess.CompletedProcess[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 GRACE = 5.0  # seconds to wait for a killed process; one that hangs in the kernel remains
@@ -45,9 +46,10 @@ def run(
 ) -> Ended:
     """Runs a program to its end. Ctrl-C does not end the wait, because the program gets the signal
     too; the result tells of Ctrl-C. `streams` are subprocess.Popen's arguments. With a `limit` in
-    seconds, the program leads a session of its own, whose processes are killed at the limit. Raises
-    CommandError."""
+    seconds, the program leads a session of its own, whose processes are killed at the limit. If this
+    process is killed, so is the program. Raises CommandError."""
     form = {"encoding": "utf-8", "errors": "replace", "start_new_session": limit is not None}
+    form["preexec_fn"] = ending_with(os.getpid())
     try:
         child = subprocess.Popen([*command], env=environment, **{**form, **streams})
     except OSError as error:
@@ -73,6 +75,22 @@ def run(
             if limit is not None:
                 kill(child.pid)
             raise
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+def ending_with(parent: int) -> Callable[[], None]:
+    """Returns what a new process calls so that the kernel kills it with its parent. Loads the C
+    library now: the new process must not."""
+    prctl = ctypes.CDLL(None).prctl
+
+    def end_with_parent() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return end_with_parent
 
 
 def kill(group: int) -> None:

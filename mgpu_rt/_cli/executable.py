@@ -4,7 +4,6 @@ program."""
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import resource
 import shutil
@@ -14,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
+from mgpu_rt._cli import child
 from mgpu_rt._cli.errors import CommandError
 
 ELF_HEADER, PT_INTERP = 64, 3
@@ -99,8 +99,6 @@ _OWN_SIGNALS = {
     signal.SIGTRAP, signal.SIGSYS,
 }  # fmt: skip
 
-_PR_SET_PDEATHSIG = 1
-
 
 def execute_and_wait(
     program: str, arguments: list[str], environ: Mapping[str, str]
@@ -111,19 +109,16 @@ def execute_and_wait(
     of Ctrl-C, reach the program without help, because it is in the same process group. If the
     terminal or the program stops the job (SIGTSTP), this process stops, too, as a shell expects. If
     this process is killed, so is the program."""
-    libc = ctypes.CDLL(None)
-    parent = os.getpid()
+    end_with_parent = child.ending_with(os.getpid())
     watched = signal.valid_signals() - _OWN_SIGNALS
     on_end = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a caller may ignore it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched | {signal.SIGCHLD})
     sys.stdout.flush()
     sys.stderr.flush()
-    child = os.fork()
-    if not child:
+    pid = os.fork()
+    if not pid:
         try:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:
-                os._exit(1)
+            end_with_parent()
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             signal.signal(signal.SIGCHLD, on_end)
             execute(program, arguments, environ)
@@ -135,16 +130,16 @@ def execute_and_wait(
     while True:
         told = signal.sigwaitinfo(watched | {signal.SIGCHLD})
         if told.si_signo != signal.SIGCHLD:
-            if told.si_code <= 0 and told.si_pid != child:  # another process has sent it
-                os.kill(child, told.si_signo)
+            if told.si_code <= 0 and told.si_pid != pid:  # another process has sent it
+                os.kill(pid, told.si_signo)
             continue
-        changed, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED)
+        changed, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
         if changed and os.WIFSTOPPED(status):
             if os.WSTOPSIG(status) != signal.SIGSTOP:  # a debugger may continue only the program
-                os.kill(parent, signal.SIGSTOP)
+                os.kill(os.getpid(), signal.SIGSTOP)
         elif changed:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return child, status
+            return pid, status
 
 
 def end_as(status: int) -> NoReturn:

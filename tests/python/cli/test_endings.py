@@ -24,36 +24,52 @@ WAITS = (
 )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("run", "--stats-json", "s.json", "--"),
-        ("run", "--"),
-        ("check", "--"),
-        ("compare", "--"),
-        ("diff", "--device", "softgpu,softgpu", "--"),
-    ],
-    ids=lambda words: " ".join(words[:2]),
-)
-def test_ctrl_c_is_130(words: tuple[str, ...], tmp_path: Path) -> None:
-    """As a shell shows it: by the signal, or by the status 130."""
+WAITERS = [
+    ("run", "--stats-json", "s.json", "--"),
+    ("run", "--"),
+    ("check", "--"),
+    ("compare", "--"),
+    ("diff", "--device", "softgpu,softgpu", "--"),
+]
+
+
+def waiting(words: tuple[str, ...], folder: Path) -> subprocess.Popen[str]:
+    """Starts a command, and returns it once its program waits."""
     env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})))
     program = [sys.executable, "-c", WAITS, "here"]
     running = subprocess.Popen(
         [COMMAND, *words, *program],
-        cwd=tmp_path,
+        cwd=folder,
         env=env,
         stderr=subprocess.PIPE,
         start_new_session=True,
         text=True,
     )
     end = time.monotonic() + HANG
-    while not (tmp_path / "here").exists() and running.poll() is None and time.monotonic() < end:
+    while not (folder / "here").exists() and running.poll() is None and time.monotonic() < end:
         time.sleep(0.05)
+    return running
+
+
+@pytest.mark.parametrize("words", WAITERS, ids=lambda words: " ".join(words[:2]))
+def test_ctrl_c_is_130(words: tuple[str, ...], tmp_path: Path) -> None:
+    """As a shell shows it: by the signal, or by the status 130."""
+    running = waiting(words, tmp_path)
     os.killpg(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=HANG)
     assert running.returncode in (130, -signal.SIGINT), stderr
     assert "mgpu-rt: Aborted" not in stderr and "nothing to compare" not in stderr
+
+
+@pytest.mark.parametrize("words", WAITERS, ids=lambda words: " ".join(words[:2]))
+def test_the_program_ends_with_a_command_that_is_killed(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The program would hold stderr, and the GPU."""
+    running = waiting(words, tmp_path)
+    running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=HANG)
+    assert running.returncode == -signal.SIGTERM
 
 
 def test_a_folder_that_exists_gets_a_number(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ def run(
 ) -> Ended:
     """Runs a program to its end. Ctrl-C does not end the wait, because the program gets the signal
     too; the result tells of Ctrl-C. `streams` are subprocess.Popen's arguments. With a `limit` in
-    seconds, the program leads a session of its own, whose processes are killed at the limit. If this
-    process is killed, so is the program. Raises CommandError."""
+    seconds, the program leads a session of its own, whose processes are killed at the limit. If
+    this process is killed, so is the program. Raises CommandError."""
     form = {"encoding": "utf-8", "errors": "replace", "start_new_session": limit is not None}
-    form["preexec_fn"] = ending_with(os.getpid())
+    form |= {"preexec_fn": ending_with(os.getpid())}
     try:
         child = subprocess.Popen([*command], env=environment, **{**form, **streams})
     except OSError as error:

@@ -62,22 +62,24 @@ def compare(
     """
     import os
 
-    from mgpu_rt._cli import preload
+    from mgpu_rt._cli import preload, report
     from mgpu_rt._cli.files import check_writable
     from mgpu_rt._cli.stats import tables
     from mgpu_rt._cli.stats.statistics import read
     from mgpu_rt._cli.stats.tables import Side
 
     program = ctx.meta["program"]
-    if not program and files and source.is_mlir(files[0]):
+    if not program and files and files[0].endswith(".mlir"):  # one that is missing, too
         program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
         raise click.UsageError("name two statistics files, or a program after --", ctx)
     if (exclusive or repeat > 1) and not program:
         raise click.UsageError("--exclusive and --repeat need -- and a program", ctx)
     variables = parameters.promised(exclusive, lazy)
+    if page:  # before a program runs in vain
+        report.check()
     if page and page != "-":
-        check_writable(page)  # before a program runs in vain
+        check_writable(page)
     if program:
         chosen = preload.choose(device, os.environ)
         program = [source.executable(program[0], chosen, wanted), *program[1:]]

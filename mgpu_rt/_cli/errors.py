@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import IO, Any
 
@@ -24,6 +25,15 @@ class CommandError(click.ClickException):
 
 class NoDevice(CommandError):
     """Raised if a part of a device is missing; the message names the part and how to get it."""
+
+
+def open_missing_streams() -> None:
+    """Opens a stream that the caller closed, so that no other file gets its number. Reads of stdin
+    and writes to stdout fail, as before. Programs still get the streams closed."""
+    for name, flags in (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))
 
 
 def tolerate_encodings() -> None:

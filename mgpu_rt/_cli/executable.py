@@ -29,7 +29,15 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     # If a file is not executable, a shell returns status 126.
     if shutil.which(program, mode=os.F_OK, path=search) or os.path.isdir(program):
         raise CommandError(f"'{program}' is not an executable file", 126)
-    raise CommandError(f"'{program}' was not found", 127)
+    try:
+        os.stat(program)
+    except PermissionError as error:
+        raise CommandError(f"'{program}' cannot be reached: {error.strerror}", 126) from None
+    except (OSError, ValueError):
+        raise CommandError(f"'{program}' was not found", 127) from None
+    # A shell, too, searches only PATH for a name without a slash.
+    way = f"for the file here, write ./{program}"
+    raise CommandError(f"'{program}' was not found in PATH: {way}", 127)
 
 
 def _head(path: str) -> bytes:

@@ -30,9 +30,9 @@ def read(path: str, way_out: str) -> bytes:
     return content
 
 
-def read_mlir(path: str) -> str:
+def read_mlir(path: str, way_out: str = "name a program in MLIR, or - for stdin") -> str:
     """Reads a program in MLIR's text; - means stdin. Raises CommandError."""
-    content = read(path, "name a program in MLIR, or - for stdin")
+    content = read(path, way_out)
     try:
         return content.decode()
     except UnicodeDecodeError as error:

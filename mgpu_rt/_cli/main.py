@@ -20,7 +20,7 @@ from mgpu_rt._cli.check.command import check
 from mgpu_rt._cli.compare import compare
 from mgpu_rt._cli.config import config
 from mgpu_rt._cli.diff.command import diff
-from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+from mgpu_rt._cli.errors import CommandError, open_missing_streams, tolerate_encodings
 from mgpu_rt._cli.hoist import hoist
 from mgpu_rt._cli.inspect.command import inspect
 from mgpu_rt._cli.lower import lower
@@ -35,6 +35,7 @@ class Commands(click.Group):
     shell gives it."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
+        open_missing_streams()
         tolerate_encodings()
         return super().main(*arguments, **settings)
 
@@ -47,10 +48,13 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends the command
-            if error.filename is None:  # of stdout, whose text is still to be flushed
+            named = f"'{error.filename}'"
+            if error.filename is None and error.errno == errno.ENOENT:
+                named = "the current folder"
+            elif error.filename is None:  # of stdout, whose text is still to be flushed
+                named = "stdout"
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            named = f"'{error.filename}': " if error.filename is not None else ""
-            raise CommandError(f"{named}{error.strerror or error}") from None
+            raise CommandError(f"{named}: {error.strerror or error}") from None
         return result
 
 

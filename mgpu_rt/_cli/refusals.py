@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: The messages of ld and lld about an undefined symbol.
 _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
+#: Functions of which LLVM's libraries define only _mlir_ciface_....
+_ONLY_WRAPPERS = {f"printMemref{kind}" for kind in ("I8", "I16", "F16", "BF16")}
 _ERROR = re.compile(r"^\S+: error: ", re.MULTILINE)
 #: A tool's message is shown up to this many characters: LLVM may print a whole kernel.
 _SHOWN = 3000
@@ -33,7 +35,7 @@ def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
         if toolchain.is_unknown_chip(failed):
             raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
         click.echo(_named(failed, program), err=True)
-        raise _refusal(failed, program) from None
+        raise _refusal(failed, program, pipeline.llvm) from None
     except toolchain.ToolchainMissing as error:
         absent = toolchain.missing(object_files.needs(pipeline))
         raise (_without(absent) if absent else CommandError(str(error))) from None
@@ -70,15 +72,21 @@ def _named(failed: LoweringFailed, program: str) -> str:
     return complaint.replace("<stdin>", name)
 
 
-def _refusal(failed: LoweringFailed, program: str) -> CommandError:
+def _refusal(failed: LoweringFailed, program: str, llvm: int) -> CommandError:
+    import shlex
+
     from mgpu_rt._lowering import preparation
 
-    told = f"'{program}' was not lowered: {failed.tool} failed"
-    told += " (`mgpu-rt lower --dry-run` prints the commands)"
+    words = shlex.join(["mgpu-rt", "lower", "--dry-run", "--llvm", str(llvm), program, "-o", "-"])
+    told = f"'{program}' was not lowered: {failed.tool} failed (`{words}` prints the commands)"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         names = ", ".join(sorted(undefined))
         if undefined == {"main"}:
             told += "; `mgpu-rt run --entry FUNCTION` runs a function without a main"
-        return CommandError(f"{told}; name a file or library that defines {names} with --link")
+        if undefined & _ONLY_WRAPPERS:
+            told += "; LLVM defines only a C wrapper: declare the function with attributes "
+            told += "{llvm.emit_c_interface}"
+        told += f"; `mgpu-rt lower --emit executable --link FILE` links what defines {names}"
+        return CommandError(told)
     why = preparation.advice(failed.complaint)
     return CommandError(f"{told}; {why}" if why else told)

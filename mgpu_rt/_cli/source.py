@@ -72,7 +72,7 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
     from mgpu_rt._cli.refusals import explained
     from mgpu_rt._lowering import entry, pipelines
 
-    text = files.read_mlir(program)
+    text = files.read_mlir(program, "name a program in MLIR")
     stem, llvm = Path(program).stem, wanted.llvm or 22
     chip = wanted.chip or _chip(device, os.environ)
     name = program if lines and llvm != 15 and not chip.startswith("sm_") else ""

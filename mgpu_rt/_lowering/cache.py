@@ -73,7 +73,8 @@ def kept(
         return _store(_made(OBJECTS), file, content)
     except OSError as error:
         raise ValueError(
-            f"lowered programs cannot be kept in '{error.filename}' ({error.strerror}): set "
+            f"lowered programs cannot be kept in '{error.filename or OBJECTS}' "
+            f"({error.strerror}): set "
             "XDG_CACHE_HOME to a folder that can be written"
         ) from None
 

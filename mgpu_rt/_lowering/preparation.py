@@ -62,7 +62,8 @@ class Preparation:
         """Returns the pipeline with this preparation. Raises ValueError for LLVM 15, whose command
         runs no further passes."""
         if pipeline.llvm == 15 and (self.first or self.coroutines):
-            raise ValueError(f"{self.told[0]}, which LLVM 15's command does not do: use --llvm 22")
+            what = self.told[0].partition(":")[0]
+            raise ValueError(f"{what}, which LLVM 15's command does not do: use --llvm 22")
         return replace(pipeline, first=self.first, coroutines=self.coroutines)
 
 

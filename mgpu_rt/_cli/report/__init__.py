@@ -56,13 +56,18 @@ def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
     )
 
 
-def _render(**values: Any) -> str:
-    """Fills in page.html. Text from files never becomes markup, and its unprintable characters
-    become escapes. Raises CommandError if jinja2 is missing."""
+def check() -> None:
+    """Raises CommandError if jinja2 is missing."""
     try:
         need("a page", jinja2="jinja2")
     except ModuleNotFoundError as error:
         raise CommandError(str(error)) from None
+
+
+def _render(**values: Any) -> str:
+    """Fills in page.html. Text from files never becomes markup, and its unprintable characters
+    become escapes. Raises CommandError if jinja2 is missing."""
+    check()
     import jinja2
 
     def safe(value: Any) -> Any:

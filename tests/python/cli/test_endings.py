@@ -105,7 +105,7 @@ def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
     words = f"rmdir ../gone; exec {COMMAND} run --stats --device softgpu {steps}"
     done = run_process(["sh", "-c", words], environment(), cwd=tmp_path / "gone")
     assert done.returncode == 2
-    assert "mgpu-rt: No such file or directory" in done.stderr
+    assert "mgpu-rt: the current folder: No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr
 
 

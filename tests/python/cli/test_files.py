@@ -18,7 +18,7 @@ from tests.support import recorded
 from tests.support.child import environment
 from tests.support.command import COMMAND, assert_sentence
 from tests.support.images import code_object
-from tests.support.patience import HANG
+from tests.support.patience import HANG, run_process
 from tests.support.recorded import call
 from tests.support.sources import SOURCES
 
@@ -106,6 +106,30 @@ def test_a_full_disk_behind_stdout_is_reported(place: Path, words: tuple[str, ..
         )
     said = "No space left on device"
     assert_sentence(done.returncode, done.stderr.decode(), said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stats", "stats", "1>&-"),
+        ("compare", "stats", "stats", "1>&-"),
+        ("config", "1>&-"),
+        ("lower", FORUM, "--emit", "mlir", "-o", "-", "1>&-"),
+        ("lower", "-", "-o", "out", "0<&-"),
+        ("stats", "missing", "0<&-", "1>&-"),
+    ],
+    ids=" ".join,
+)
+def test_a_closed_stream_is_reported(place: Path, words: tuple[str, ...]) -> None:
+    done = run_process(["bash", "-c", " ".join(map(str, (COMMAND, *words)))], environment())
+    cause = "No such file" if "missing" in words else "Bad file descriptor"
+    assert_sentence(done.returncode, done.stderr, cause)
+
+
+def test_a_program_gets_a_stream_closed_as_the_command_does(place: Path) -> None:
+    closed = "import os\ntry: os.fstat(1)\nexcept OSError: raise SystemExit(7)"
+    line = f'{COMMAND} run -- {sys.executable} -c "{closed}" >&-'
+    assert run_process(["bash", "-c", line], environment()).returncode == 7
 
 
 def test_a_partial_file_is_removed(place: Path) -> None:

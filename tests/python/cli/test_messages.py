@@ -156,6 +156,8 @@ COMPARE = [
     ("--report /dev/full stats.json", 2, "No space left on device"),
     ("--report /proc/p.html -- no-such-program", 2, "cannot be written"),
     ("-- none", 2, "was not found"),
+    ("none.mlir", 2, "'none.mlir' was not found"),
+    ("--entry f none.mlir", 2, "'none.mlir' was not found"),
     ("-- ./folder", 2, "is not an executable file"),
     ("-- ./static", 2, "it is statically linked"),
     ("-- ./plain", 2, "called none of the library's functions"),

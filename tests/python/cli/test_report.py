@@ -217,6 +217,8 @@ def test_a_missing_jinja2_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "jinja2", None)
     result = invoke("compare", path, "--report", str(tmp_path / "page.html"))
     assert_sentence(result.exit_code, result.stderr, "a page needs jinja2, which ")
+    result = invoke("compare", "--report", "page.html", "--", "no-such-program")
+    assert_sentence(result.exit_code, result.stderr, "a page needs jinja2, which ")
     assert not (tmp_path / "page.html").exists()
     assert invoke("compare", path, path).exit_code == 0
 

@@ -21,6 +21,12 @@ RUNS = {
         f"cc s.c {{0}} -o s && {RUN} --stats-json s.json ./s",
         (7, "called none of the library's functions"),
     ),
+    "a program in this folder": (
+        f"{STEPS}; {RUN} steps",
+        r"'steps' was not found in PATH: for the file here, write (\S+)$",
+        f"{RUN} {{0}}",
+        (0, "3\n"),
+    ),
     "a fault": (
         f"{RUN} --stats-json s.json far.mlir",
         r"mgpu-rt (run --trace )FILE records what lies there",

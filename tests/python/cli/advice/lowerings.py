@@ -99,16 +99,28 @@ LOWERINGS = {
         (0, "1 image"),
     ),
     "a function that is missing": (
-        "mgpu-rt lower --emit executable calls.mlir -o calls",
-        r"name a file or library that defines five with (--link)",
+        f"{RUN} calls.mlir",
+        r"`(mgpu-rt lower --emit executable --link) FILE` links what defines five$",
         "printf 'int five(void) {{ return 5; }}' > five.c && cc -c five.c && "
-        f"mgpu-rt lower --emit executable {{0}} five.o calls.mlir -o calls && {RUN} ./calls",
+        f"{{0}} five.o calls.mlir -o calls && {RUN} ./calls",
         (5, ""),
+    ),
+    "a function of which LLVM has only a C wrapper": (
+        f"{RUN} bf16.mlir",
+        r"LLVM defines only a C wrapper: declare the function with (attributes \{\S+\});",
+        f"sed 's/private.*/& {{0}}/' bf16.mlir > wrapper.mlir && {RUN} wrapper.mlir",
+        (0, "[2]"),
+    ),
+    "passes that LLVM 15's command lacks": (
+        f"{RUN} --llvm 15 host.mlir",
+        r"becomes host loops, which LLVM 15's command does not do: use (--llvm 22)$",
+        f"{RUN} {{0}} host.mlir",
+        (7, ""),
     ),
     "a tool that fails": (
         "mgpu-rt lower wrong.mlir -o wrong.o",
-        r"mlir-opt failed \(`(mgpu-rt lower --dry-run)` prints the commands\)",
-        "{0} wrong.mlir -o wrong.o | bash -e",
+        r"mlir-opt failed \(`(mgpu-rt lower --dry-run .*)` prints the commands\)",
+        "{0} | bash -e > wrong.o",
         (0, "error: invalid type identifier"),
     ),
     "a function of libm in a kernel": (

@@ -114,6 +114,15 @@ PRINTED = """%sum = arith.constant 7 : i32
 
 ANOTHER = "gpu.module @others { gpu.func @nothing() kernel { gpu.return } }"
 
+BF16 = """func.func private @printMemrefBF16(memref<*xbf16>)
+func.func @main() {
+  %two = arith.constant 2.0 : bf16
+  %host = memref.alloc() : memref<1xbf16>
+  linalg.fill ins(%two : bf16) outs(%host : memref<1xbf16>)
+  %any = memref.cast %host : memref<1xbf16> to memref<*xbf16>
+  call @printMemrefBF16(%any) : (memref<*xbf16>) -> ()
+  return
+}"""
 CALLS = """func.func private @five() -> i32
 func.func @main() -> i32 {
   %five = call @five() : () -> i32
@@ -273,6 +282,7 @@ PROGRAMS = {
     "prints.mlir": reduces(PRINTED),
     "small.mlir": reduces(SMALL),
     "calls.mlir": CALLS,
+    "bf16.mlir": BF16,
     "wrong.mlir": CALLS.replace("call @five", "cal! @five"),
     "twice.mlir": TWICE,
     "large.mlir": LARGE,

@@ -4,6 +4,7 @@ preload mgpu_rt and select a device."""
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -111,6 +112,21 @@ def _without_hip(base: Mapping[str, str]) -> str:
         "there is no HIP library (libamdhip64): install ROCm, or set MGPU_RT_HIP to its path, also "
         "to that of one which the program brings; with no AMD GPU: --device softgpu"
     )
+
+
+def enter(device: str) -> None:
+    """Executes this command again in the environment of a device, unless the process is in it
+    already. The loader reads LD_LIBRARY_PATH only when a process starts. Raises CommandError."""
+    environment = device_environment(announced(device), os.environ)
+    if environment != dict(os.environ):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os.execve(sys.executable, sys.orig_argv, environment)
+
+
+def this_command() -> list[str]:
+    """Returns the words that start mgpu-rt as this process was started."""
+    return [sys.executable, *sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]]
 
 
 # ---- the library ----

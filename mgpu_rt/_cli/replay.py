@@ -1,18 +1,16 @@
-"""Implements `mgpu-rt replay`, which repeats a recorded launch without its program.
-
-The command replaces itself by a Python process in the device's environment. The new process
-receives the options as JSON. Names of files and kernels are passed as data, never as program text.
-"""
+"""Implements `mgpu-rt replay`, which repeats a recorded launch without its program."""
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from typing import Any
 
 import click
 
 from mgpu_rt._cli import parameters
-from mgpu_rt._cli.errors import CommandError, tolerate_encodings
+from mgpu_rt._cli.errors import CommandError
 
 #: The exceptions that mean that a launch cannot be repeated.
 FAILURES = (
@@ -65,32 +63,9 @@ def replay(device: str, recording: str, image: str | None, **options: Any) -> No
         )
     if image:
         files.read(image, "name a file that holds an image with the kernel")
-        options["image"] = os.path.abspath(image)
-    environment = preload.device_environment(preload.announced(device), os.environ)
-    command = command_of(recording, **options)
-    try:
-        os.execve(command[0], command, environment)
-    except OSError as error:
-        raise CommandError(f"{command[0]} cannot be executed: {error.strerror}") from None
-
-
-def command_of(recording: str, **options: Any) -> list[str]:
-    """Returns the command of a process that calls `make`."""
-    import json
-
-    from mgpu_rt import _interpreter
-
-    given = {name: value for name, value in options.items() if value is not None}
-    given["recording"] = os.path.abspath(recording)
-    return _interpreter.text_command(_CHILD, json.dumps(given))
-
-
-_CHILD = """
-import json, signal
-signal.signal(signal.SIGINT, signal.SIG_DFL)
-from mgpu_rt._cli.replay import make
-sys.exit(make(**json.loads(sys.argv[1])))
-"""
+    preload.enter(device)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a launch may take long
+    sys.exit(make(recording, image=image, **options))
 
 
 def make(
@@ -109,7 +84,6 @@ def make(
     from mgpu_rt._text import say
     from mgpu_rt.runtime import Recording
 
-    tolerate_encodings()
     try:
         opened = Recording(recording)
         if launch is None and len(opened.launches) > 1:

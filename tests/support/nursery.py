@@ -138,6 +138,7 @@ def main() -> None:
             become(order["env"], order["out"])
             os.chdir(order["cwd"])
             sys.argv = [order["name"], *arguments]
+            sys.orig_argv = [sys.executable, *sys.argv]
             sys.modules["__main__"].__package__ = None  # click calls the command by its file
             status = played(module)
             if test.startswith(PYTHON_ENDS):

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mgpu_rt._cli import child, executable, overrides, preload, replay, source, terminal
+from mgpu_rt._cli import child, executable, overrides, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images import image as images
 from mgpu_rt._text import shown
@@ -307,7 +307,9 @@ def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_di
     """Replays the second side's kernel on the first side's memory. Decides whether the inputs cause
     the difference, or the kernel or device in `cause`."""
     replayed = "on the inputs before, the kernel after writes"
-    command = replay.command_of(str(crossed), **allowed._asdict())
+    given = allowed._asdict().items()
+    words = [f"--{name}={value}" for name, value in given if value is not None]
+    command = [*preload.this_command(), "replay", *words, str(crossed)]
     ended = child.run(command, after.environment, **child.PIPES)
     inputs = "its inputs differ too" if inputs_differ else "its inputs are equal"
     if ended.status == 1:

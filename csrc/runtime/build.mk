@@ -50,7 +50,7 @@ $(LINKS): $(LIBRARY)
 	ln -sf $(<F) $@
 
 # With the readers of images and the watch of pages, which the library does not export.
-PROBE_SOURCES := csrc/probe.c csrc/runtime/memory/page_watch.c csrc/runtime/memory/page_changes.c \
+PROBE_SOURCES := csrc/probe.c csrc/runtime/memory/page_watch.c \
 	csrc/runtime/process/lines.c $(wildcard csrc/runtime/modules/image/*.c)
 
 $(PROBE): $(PROBE_SOURCES) $(LIBRARY)

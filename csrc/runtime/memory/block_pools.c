@@ -343,27 +343,6 @@ static bool query_holder(struct stream *holder) {
     return asked;
 }
 
-/* Takes a wanted block. If no block is ready, asks HIP about the stream that a block waits for, and
- * tries again. If a block is ready while another block waits, asks once, so that the other block is
- * ready when the program needs it. */
-static struct block *take_after_asking(struct wanted *wanted) {
-    const size_t list = list_of_size(wanted->least);
-    struct stream *before = NULL;
-    int questions = QUESTIONS;
-    struct block *block = take_indexed(list, wanted);
-    while (!block && wanted->holder && wanted->holder != before && questions > 0) {
-        before = wanted->holder;
-        if (!query_holder(before))
-            break;
-        questions--;
-        wanted->holder = NULL;
-        block = take_indexed(list, wanted);
-    }
-    if (block && wanted->holder && wanted->holder != before && questions > 0)
-        (void)query_holder(wanted->holder);
-    return block;
-}
-
 /* Takes a block of this size from a stream's pool. A list may begin with blocks of other sizes. The
  * index then finds the block. */
 static struct block *take_own(struct block_pool *pool, size_t size) {
@@ -384,13 +363,26 @@ static struct block *take_own(struct block_pool *pool, size_t size) {
     return block;
 }
 
+/* If no block is ready, asks HIP about the stream that a block waits for, and tries again. If a
+ * block is ready while another block waits, asks once, so that the other block is ready when the
+ * program needs it. */
 struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
                                  bool *waits) {
     struct block_pool *own = stream && !shared ? load_acquire(&stream->pool) : NULL;
     struct wanted wanted = {size, size, device, shared, stream, NULL};
+    const size_t list = list_of_size(size);
+    const struct stream *before = NULL;
     struct block *block = own ? take_own(own, size) : NULL;
     if (!block)
-        block = take_after_asking(&wanted);
+        block = take_indexed(list, &wanted);
+    for (int questions = 0; wanted.holder && wanted.holder != before && questions < QUESTIONS;
+         questions++) {
+        before = wanted.holder;
+        if (!query_holder(wanted.holder) || block)
+            break;
+        wanted.holder = NULL;
+        block = take_indexed(list, &wanted);
+    }
     *waits = wanted.holder != NULL;
     return block;
 }

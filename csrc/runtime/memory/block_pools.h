@@ -10,7 +10,6 @@
 
 #include "check.h"
 #include "memory/block.h"
-#include "memory/sizes.h"
 
 /* Sets the fence on `stream` of a block that the caller owns. If `others` is true, sets a fence for
  * each other stream that has pending work on the device, too. Returns false if there is no memory

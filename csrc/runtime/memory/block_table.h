@@ -1,6 +1,5 @@
 /* The table of all blocks, and a device's accounts: the bytes that HIP has allocated for blocks,
- * and the bytes for which the program asked.
- */
+ * and the bytes for which the program asked. */
 #ifndef MGPU_RT_BLOCK_TABLE_H
 #define MGPU_RT_BLOCK_TABLE_H
 

@@ -7,7 +7,7 @@
  * that any stream still uses. So a block has a fence for each stream that had pending work when the
  * program freed the block.
  *
- * Above 64 KiB sizes are rounded up to an eighth of a power of two (sizes.h), and a hit serves only
+ * Above 64 KiB sizes are rounded up to an eighth of a power of two (block.h), and a hit serves only
  * that size. If an allocation finds no idle block of its size, it may take a larger block. The
  * library never splits a block, so no small piece in use keeps a large block from reuse.
  *
@@ -80,9 +80,7 @@ struct block_allocated block_allocate(uint64_t bytes, int device);
 /* The outcome of a free, and HIP's answer. */
 struct block_freed {
     enum block_verdict {
-        FREE_DONE,   /* the block is in a pool, or a graph owns it */
-        FREE_WAITED, /* the library waited for the device; the block is then in a pool, or HIP freed
-                      * it */
+        FREE_DONE,   /* the block is in a pool, a graph owns it, or HIP freed it after a wait */
         FREE_TO_HIP, /* HIP freed the address */
         FREE_TWICE,  /* nothing was freed: the program has freed the address before */
     } verdict;

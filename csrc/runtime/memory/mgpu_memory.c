@@ -35,16 +35,6 @@ static bool ask_for_memory(uint64_t bytes) {
     return true;
 }
 
-/* Allocates without the cache. With MGPU_RT_CACHE=off the library does what LLVM's own library for
- * the device does: only the library for CUDA allocates managed memory if host_shared is set. */
-static struct block_allocated allocate_as_stock(uint64_t bytes, bool shared) {
-    struct block_allocated made = {NULL, CALL_BYPASS, hipSuccess};
-    made.error = shared && cuda_present()
-                     ? hip.MallocManaged(&made.address, bytes, hipMemAttachGlobal)
-                     : hip.Malloc(&made.address, bytes);
-    return made;
-}
-
 /* Allocates if the stream's pool has no block for the request. */
 static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t handle,
                                                      bool host_shared) {
@@ -59,10 +49,8 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
         if (again)
             (void)device_kept(device);
         struct stream *stream = block_order(thread_get(), handle);
-        made = caches_on()
-                   ? block_search(bytes, device, stream && stream->device == device ? stream : NULL,
-                                  shared)
-                   : allocate_as_stock(bytes, shared);
+        made =
+            block_search(bytes, device, stream && stream->device == device ? stream : NULL, shared);
         if (LIKELY(made.error != hipErrorOutOfMemory) || again || !ask_for_memory(bytes))
             break;
         (void)hip.GetLastError();

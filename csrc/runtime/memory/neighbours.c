@@ -55,6 +55,20 @@ static bool is_idle_before(const struct block *block, uint64_t before) {
     return load_acquire(&block->state) == BLOCK_IDLE && load_relaxed(&block->last_use) < before;
 }
 
+/* Returns the bytes of a device's idle blocks. *old says whether the program freed one of them
+ * before a value of block_clock. Visits all blocks, if the device has any. */
+static size_t count_idle(int device, uint64_t before, bool *old) {
+    size_t bytes = 0;
+    *old = false;
+    const struct block *block = block_reserved(device) ? block_first() : NULL;
+    for (; block; block = handle_next(block))
+        if (block_device(block) == device && is_idle_before(block, UINT64_MAX)) {
+            bytes += block_size(block);
+            *old |= is_idle_before(block, before);
+        }
+    return bytes;
+}
+
 /* Work on an external stream counts until the program waits for it through the library. */
 static bool no_stream_has_work(void) {
     for (const struct stream *stream = stream_first_listed(); stream;
@@ -100,8 +114,6 @@ static void answer_request(int device) {
 struct look {
     uint64_t ticks[TICKS], last; /* values of block_clock at the last looks, the oldest at `last` */
     uint64_t at;                 /* the time of the last look */
-    size_t idle[MOST_DEVICES];   /* bytes */
-    bool old[MOST_DEVICES];      /* a block was not used for a second */
 };
 
 /* Advances block_clock, which then shows since when a block has been idle. Returns the clock of a
@@ -116,29 +128,18 @@ static uint64_t advance_clock(struct look *look) {
     return second_ago;
 }
 
-static void measure_idle(struct look *look, uint64_t second_ago) {
-    for (int device = 0; device < MOST_DEVICES; device++) {
-        look->idle[device] = 0;
-        look->old[device] = false;
-    }
-    for (const struct block *block = block_first(); block; block = handle_next(block))
-        if (is_idle_before(block, UINT64_MAX)) {
-            look->idle[block_device(block)] += block_size(block);
-            look->old[block_device(block)] |= is_idle_before(block, second_ago);
-        }
-}
-
 /* Returns whether the device had much idle memory. Between an answer and the next look the device's
  * byte is not locked, which tells the asking process that this process has answered. */
-static bool look_at(const struct look *look, int device, uint64_t second_ago) {
+static bool look_at(int device, uint64_t second_ago) {
+    bool old;
+    const bool much = count_idle(device, second_ago, &old) >= MUCH_IDLE;
     pthread_mutex_lock(&gate);
     const off_t place = stopping ? 0 : device_place(device);
     pthread_mutex_unlock(&gate);
-    const bool much = look->idle[device] >= MUCH_IDLE;
     const bool asked = much && place && meeting_others_lock(place + ASKS, 1);
     if (asked)
         answer_request(device);
-    else if (look->old[device])
+    else if (old)
         (void)return_blocks(device, second_ago);
     if (place)
         meeting_lock(place, much && !asked);
@@ -149,9 +150,8 @@ static bool look_at(const struct look *look, int device, uint64_t second_ago) {
 static bool look_at_all(struct look *look) {
     const uint64_t second_ago = advance_clock(look);
     bool much = false;
-    measure_idle(look, second_ago);
     for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++)
-        much |= look_at(look, device, second_ago);
+        much |= look_at(device, second_ago);
     return much;
 }
 
@@ -206,25 +206,17 @@ static bool is_visit_due(int device) {
     return true;
 }
 
-/* Visits all blocks. */
-static bool has_much(int device) {
-    size_t idle = 0;
-    for (const struct block *block = block_first(); block; block = handle_next(block))
-        if (is_idle_before(block, UINT64_MAX) && block_device(block) == device)
-            idle += block_size(block);
-    return idle >= MUCH_IDLE;
-}
-
 /* With stock, hipFree waits here for all work of the device. So a free may return memory that
  * another process waits for, even if hipFree has to wait for work. */
 static __attribute__((noinline)) void return_or_watch(int device) {
+    bool old;
     if (exchange_acq_rel(&wanted[device], false) && device_kept(device))
         (void)block_cache.trim(device);
     else if (!is_visit_due(device))
         return;
     else if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
         fetch_and_release(&care_of_frees, ~(unsigned)CARE_IDLE);
-    else if (has_much(device))
+    else if (count_idle(device, 0, &old) >= MUCH_IDLE)
         create_idle_thread();
 }
 

@@ -1,6 +1,5 @@
 #include "memory/page_watch.h"
 #include "atomics.h"
-#include "memory/page_changes.h"
 #include "process/own_thread.h"
 #include "proof.h"
 
@@ -67,17 +66,91 @@ static int move_up(int low) {
     return moved;
 }
 
+/* ---- changes ----
+ *
+ * The kernel keeps a thread that unmaps watched pages waiting until the thread of events has read
+ * the event. The waiting thread may hold any lock of the process: a signal handler may unmap pages
+ * while its thread is inside this library. So the thread of events takes no lock, and never waits.
+ *
+ * A ring. `noted` and `applied` count changes, and change i is at place i % CHANGES. The thread of
+ * events never waits for a free place. If a reader finds that places were overwritten, the reader
+ * assumes that all pages have changed. */
+
+enum { CHANGES = 256 };
+
+static struct {
+    uintptr_t begin, end;
+} changes[CHANGES];
+static uint64_t noted, applied;
+
+static void note_change(uintptr_t begin, uintptr_t end) {
+    const uint64_t now = load_relaxed(&noted);
+    store_seq_cst(&changes[now % CHANGES].begin, begin);
+    store_seq_cst(&changes[now % CHANGES].end, end);
+    store_seq_cst(&noted, now + 1);
+}
+
+bool page_changes_are_applied(void) {
+    return load_seq_cst(&applied) == load_seq_cst(&noted);
+}
+
+void page_changes_apply(void (*apply)(uintptr_t begin, uintptr_t end)) {
+    const uint64_t last = load_seq_cst(&noted);
+    for (uint64_t i = load_relaxed(&applied); i != last; i++) {
+        const uintptr_t begin = load_seq_cst(&changes[i % CHANGES].begin);
+        const uintptr_t end = load_seq_cst(&changes[i % CHANGES].end);
+        if (load_seq_cst(&noted) - i >= CHANGES) { /* the thread of events may have overwritten
+                                                    * this place */
+            apply(0, UINTPTR_MAX);
+            break;
+        }
+        apply(begin, end);
+    }
+    store_seq_cst(&applied, last);
+}
+
+/* ---- drops ----
+ *
+ * One bit for each chunk of memory that had a drop. Chunks whose numbers differ by a multiple of
+ * CHUNKS share a bit. A bit is never cleared, because nothing tells when a drop has ended. */
+
+enum { CHUNK = 64 << 10, CHUNKS = 1 << 18, WORD = 64 };
+
+static uint64_t dropped[CHUNKS / WORD];
+
+/* Returns the number of chunks to look at: the chunks of these bytes, but at most all bits. */
+static uintptr_t count_chunks(uintptr_t begin, uintptr_t end) {
+    const uintptr_t count = (end - 1) / CHUNK - begin / CHUNK + 1;
+    return count < CHUNKS ? count : CHUNKS;
+}
+
+static void note_drop(uintptr_t begin, uintptr_t end) {
+    const uintptr_t first = begin / CHUNK, count = count_chunks(begin, end);
+    for (uintptr_t i = first; i < first + count; i++)
+        (void)fetch_or_relaxed(&dropped[i % CHUNKS / WORD], UINT64_C(1) << (i % WORD));
+    note_change(begin, end);
+}
+
+bool page_changes_had_drop(const void *address, size_t bytes) {
+    const uintptr_t begin = (uintptr_t)address, first = begin / CHUNK;
+    const uintptr_t count = count_chunks(begin, begin + bytes);
+    for (uintptr_t i = first; i < first + count; i++)
+        if (load_relaxed(&dropped[i % CHUNKS / WORD]) >> (i % WORD) & 1)
+            return true;
+    return false;
+}
+
 /* ---- reading ---- */
 
 static void record_event(const struct uffd_msg *event) {
     const uintptr_t begin = event->arg.remove.start, end = event->arg.remove.end;
     const uintptr_t from = event->arg.remap.from;
     if (event->event == UFFD_EVENT_REMAP)
-        PROOF_STEP(moved_pages_are_told, page_changes_note(from, from + event->arg.remap.len));
+        PROOF_STEP(moved_pages_are_told, note_change(from, from + event->arg.remap.len));
     else if (event->event == UFFD_EVENT_UNMAP)
-        PROOF_STEP(unmapped_pages_are_told, page_changes_note(begin, end));
+        PROOF_STEP(unmapped_pages_are_told, note_change(begin, end));
     else if (event->event == UFFD_EVENT_REMOVE)
-        PROOF_STEP(dropped_pages_are_told, page_changes_note_drop(begin, end));
+        PROOF_STEP(dropped_pages_are_told, note_drop(begin, end));
 }
 
 /* Gives the calling thread a table of descriptors of its own, in which only the watch is open. */
@@ -257,4 +330,14 @@ bool pages_are_private(const void *address, size_t bytes) {
                          (errno == ENOTTY && search_is_private(maps, begin, end));
     fclose(maps);
     return private;
+}
+
+unsigned most_watched_ranges(void) {
+    unsigned mappings = 65530; /* the kernel's default */
+    FILE *limit = fopen("/proc/sys/vm/max_map_count", "re");
+    if (limit && fscanf(limit, "%u", &mappings) != 1)
+        mappings = 0;
+    if (limit)
+        fclose(limit);
+    return mappings / 32;
 }

@@ -21,8 +21,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts the thread that reads events. The thread records the pages of each event (page_changes.h),
- * and then calls `changed`. `changed` must take no lock, must not wait, and must not call HIP or an
+static const size_t page_bytes = 4096; /* x86-64 */
+static inline uintptr_t page_of(uintptr_t address) {
+    return address & ~(uintptr_t)(page_bytes - 1);
+}
+
+/* Starts the thread that reads events. The thread records the pages of each event, and then calls
+ * `changed`. `changed` must take no lock, must not wait, and must not call HIP or an
  * allocator. A thread that unmaps memory waits for the thread that runs `changed`, and may hold any
  * lock. Returns NULL, or the reason why this process cannot watch pages. Called once. */
 const char *page_watch_open(void (*changed)(void));
@@ -50,5 +55,23 @@ void page_watch_forked(void);
  * private copies of the file's pages without an event. Before Linux 6.11, returns false if the
  * process has many mappings below the address. */
 bool pages_are_private(const void *address, size_t bytes);
+
+/* Returns how many ranges the library may watch. A watched range may split a mapping of the program
+ * into three. The kernel limits the number of mappings of a process, and then refuses further
+ * mappings. The result is so small that the ranges add at most a sixteenth of the limit. */
+unsigned most_watched_ranges(void);
+
+/* ---- the recorded changes ---- */
+
+/* Returns true if every recorded change has been applied. Lock-free. */
+bool page_changes_are_applied(void);
+
+/* Calls `apply` with each recorded change that has not been applied. If changes were lost because
+ * the record is full, calls `apply` with all addresses. Needs tables_lock. */
+void page_changes_apply(void (*apply)(uintptr_t begin, uintptr_t end));
+
+/* Returns true if a drop of some of these pages was ever recorded. May also return true for other
+ * pages, because the record is coarse. Lock-free. */
+bool page_changes_had_drop(const void *address, size_t bytes);
 
 #endif

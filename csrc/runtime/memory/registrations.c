@@ -1,15 +1,16 @@
 #include "memory/registrations.h"
 #include "driver/device.h"
-#include "memory/page_changes.h"
 #include "memory/page_watch.h"
-#include "memory/pinned_limits.h"
 #include "process/own_thread.h"
 #include "streams/streams.h"
 #include "telemetry/counters.h"
 
 #include <sched.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The states of a registration.
  *
@@ -24,7 +25,7 @@
  *
  * A registration is in the table of ranges unless it is GONE. registrations_idle is the number of
  * bytes in all registrations that are IDLE, and in all TAKEN registrations that were IDLE before.
- * A recorded change of pages (page_changes.h) sets `stale` in any state of a registration; a fork
+ * A recorded change of pages (page_watch.h) sets `stale` in any state of a registration; a fork
  * sets `stale` too. A thread that makes a registration IDLE checks `stale` afterwards. After
  * `stale` is set, the trimming thread visits the stale IDLE registrations. So a stale registration
  * is trimmed either by the thread that makes it IDLE or by the trimming thread. */
@@ -342,6 +343,34 @@ static bool may_watch(void) {
 }
 
 /* ---- the limit ---- */
+
+/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK. */
+static bool pins_count_as_locked(void) {
+    char line[128];
+    unsigned long kilobytes = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && fgets(line, sizeof line, status) &&
+           sscanf(line, "VmPin: %lu", &kilobytes) != 1)
+        continue;
+    if (status)
+        fclose(status);
+    return kilobytes != 0;
+}
+
+/* Returns the limit that MGPU_RT_MEMORY_LIMIT names, in bytes or as a fraction of the machine's
+ * memory. If pinned memory counts against RLIMIT_MEMLOCK, the result is at most half of
+ * RLIMIT_MEMLOCK. The answer is valid only after HIP has registered memory. */
+static size_t most_pinned_bytes(void) {
+    struct rlimit locked;
+    size_t most = options.memory_limit_bytes;
+    if (!most)
+        most = (size_t)((double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes *
+                        options.memory_limit_fraction / options.local_ranks);
+    if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur / 2 < most &&
+        pins_count_as_locked())
+        most = locked.rlim_cur / 2;
+    return most;
+}
 
 static bool trim_oldest(void) {
     struct registration *first = first_idle(false);

@@ -8,12 +8,32 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 import mgpu_rt
 from mgpu_rt.runtime import CachedRuntime, PlainRuntime, Singleton
+from tests.proofs.programs import groups, images
+from tests.proofs.random import runner
 from tests.support.child import Mgpu, in_child
 from tests.support.images import code_object, exports_a_constant
+from tests.support.suites import in_check
 
 alone = {"policies": ("builtin",)}
+
+# ---- the programs of the C library's proofs ----
+
+NAMES = ("streams", "streams-others", "memory", "memory-others", "devices", "of-handles")
+GROUPS = {group.name: group for group in groups() if group.name in NAMES}
+(CACHED,) = (side for side in runner.IN_PYTHON if side.name == "CachedRuntime")
+
+
+@pytest.mark.parametrize("name", in_check(NAMES, lambda name: name != "streams"))
+def test_a_program_of_the_proofs_is_right(name: str) -> None:
+    """The programs name their results. The selftest plays them with the C library."""
+    images.write("gfx90a")
+    case = GROUPS[name].case()
+    device = runner.SOFTGPU_TWO if case.devices > 1 else runner.SOFTGPU
+    assert runner.differences(runner.play(case, CACHED, device), case, None) == []
 
 
 # ---- modules ----
@@ -94,34 +114,6 @@ def test_a_handle_that_hip_hands_out_anew_is_unknown(mgpu: Mgpu) -> None:
 # ---- streams ----
 
 
-@in_child(HIPSTUB_ASYNC="held", **alone)
-def test_a_stream_at_work_serves_nobody_else(mgpu: Mgpu) -> None:
-    with mgpu_rt.intercept(CachedRuntime()):
-        stream = mgpu.StreamCreate()
-        block = mgpu.MemAlloc(64, stream, False)
-        mgpu.Memset32(block, 1, 16, stream)
-        mgpu.StreamDestroy(stream)
-        other = mgpu.StreamCreate()
-        assert other != stream
-        mgpu.StreamSynchronize(stream)
-        assert mgpu.StreamCreate() == stream
-
-
-@in_child(HIPSTUB_REUSE="1", **alone)
-def test_a_stream_of_another_kind_is_not_kept(mgpu: Mgpu) -> None:
-    """The program has destroyed the runtime's stream by calling HIP. HIP has then given the
-    stream's handle to a new non-blocking stream of the program."""
-    with mgpu_rt.intercept(CachedRuntime()):
-        stream = mgpu.StreamCreate()
-        mgpu.stub.hipStreamDestroy(mgpu.for_stub(stream))
-        other = mgpu.stub_ffi.new("void **")
-        mgpu.stub.hipStreamCreateWithFlags(other, 1)
-        assert mgpu.from_stub(other[0]) == stream
-        mgpu.StreamDestroy(stream)
-        assert mgpu.count("hipStreamDestroy") == 2
-        assert mgpu.stderr() == ""
-
-
 def _on_device_1(mgpu: Mgpu, stream) -> None:
     """The program destroys the runtime's stream by calling HIP, and makes a stream of device 1 with
     the same handle."""
@@ -140,26 +132,6 @@ def test_a_stream_of_another_device_is_not_kept(mgpu: Mgpu) -> None:
         mgpu.StreamDestroy(stream)
         assert mgpu.count("hipStreamDestroy") == 2
         assert mgpu.stderr() == ""
-
-
-@in_child(**alone)
-def test_a_stream_that_the_program_made_goes_back_to_hip(mgpu: Mgpu) -> None:
-    own = mgpu.stub_ffi.new("void **")
-    with mgpu_rt.intercept(CachedRuntime()):
-        mgpu.stub.hipStreamCreate(own)
-        mgpu.StreamDestroy(mgpu.from_stub(own[0], "hipStream_t"))
-        assert mgpu.count("hipStreamDestroy") == 1
-
-
-@in_child(HIPSTUB_DEVICES="2", **alone)
-def test_each_device_has_its_own_streams(mgpu: Mgpu) -> None:
-    with mgpu_rt.intercept(CachedRuntime()):
-        stream = mgpu.StreamCreate()
-        mgpu.StreamDestroy(stream)
-        mgpu.SetDefaultDevice(1)
-        assert mgpu.StreamCreate() != stream
-        mgpu.SetDefaultDevice(0)
-        assert mgpu.StreamCreate() == stream
 
 
 @in_child(**alone)
@@ -221,19 +193,6 @@ def test_a_block_serves_its_stream_and_size_again(mgpu: Mgpu) -> None:
         assert mgpu.count("hipFree") == freed
 
 
-@in_child(HIPSTUB_ASYNC="held", **alone)
-def test_a_free_waits_while_another_stream_is_at_work(mgpu: Mgpu) -> None:
-    """Another stream may use the block, so the runtime lets HIP free the block, as stock does."""
-    with mgpu_rt.intercept(CachedRuntime()):
-        stream = mgpu.StreamCreate()
-        for other in (mgpu.StreamCreate(), mgpu.null):
-            block = mgpu.MemAlloc(64, stream, False)
-            mgpu.Memset32(block, 1, 16, other)
-            freed = mgpu.count("hipFree")
-            mgpu.MemFree(block, stream)
-            assert mgpu.count("hipFree") == freed + 1
-
-
 @in_child(HIPSTUB_ASYNC="held", HIPSTUB_REUSE="1", HIPSTUB_DEVICES="2", **alone)
 def test_a_free_waits_for_a_stream_that_hip_has_made_on_another_device(mgpu: Mgpu) -> None:
     with mgpu_rt.intercept(CachedRuntime()):
@@ -258,31 +217,6 @@ def test_a_free_waits_for_the_null_stream_of_the_block(mgpu: Mgpu) -> None:
         mgpu.MemFree(block, stream)
         assert mgpu.count("hipFree") == freed + 1
         assert mgpu.count("hipStreamQuery") == 0
-
-
-@in_child(HIPSTUB_ASYNC="held", **alone)
-def test_memory_that_a_stream_of_the_program_used_goes_to_hip(mgpu: Mgpu) -> None:
-    """The program's stream may still use the block, so the runtime frees the block by hipFree,
-    which waits for the stream."""
-    made = mgpu.stub_ffi.new("void **")
-    assert mgpu.stub.hipStreamCreate(made) == 0
-    theirs = mgpu.from_stub(made[0], "hipStream_t")
-    with mgpu_rt.intercept(CachedRuntime()):
-        ours = mgpu.StreamCreate()
-        for freed in (ours, theirs):
-            block = mgpu.MemAlloc(64, ours, False)
-            mgpu.Memset32(block, 1, 16, theirs)
-            mgpu.MemFree(block, freed)
-            assert mgpu.pending(theirs) == 0
-
-
-@in_child(**alone)
-def test_a_free_without_a_stream_goes_to_hip(mgpu: Mgpu) -> None:
-    with mgpu_rt.intercept(CachedRuntime()):
-        block = mgpu.MemAlloc(64, mgpu.null, False)
-        freed = mgpu.count("hipFree")
-        mgpu.MemFree(block, mgpu.null)
-        assert mgpu.count("hipFree") == freed + 1
 
 
 @in_child(**alone)
@@ -338,21 +272,6 @@ def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
             give(thing)
             assert f"'{words}' failed with 'hipError" in mgpu.stderr()
             assert get() != get()
-
-
-@in_child(**alone)
-def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
-    image = mgpu.image(code_object("forum"))
-    for kind in (CachedRuntime, Singleton):
-        with mgpu_rt.intercept(kind()):
-            for _ in range(2):
-                stream, module = mgpu.StreamCreate(), mgpu.load(image)
-                block = mgpu.MemAlloc(64, stream, False)
-                mgpu.MemFree(block, stream)
-                mgpu.ModuleUnload(module)
-                mgpu.StreamDestroy(stream)
-                mgpu.stub.hipDeviceReset()
-            assert mgpu.stderr() == ""
 
 
 @in_child(**alone)

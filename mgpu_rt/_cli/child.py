@@ -98,40 +98,6 @@ def kill(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def must_exit(ended: Ended, program: str, who: str, again: str) -> None:
-    """Raises CommandError if a signal ended a program whose results are to be compared. `again` is
-    the command to run it without a comparison."""
-    from mgpu_rt._cli.errors import CommandError
-
-    if ended.interrupted:
-        raise KeyboardInterrupt
-    if end := signal_name(ended.status):
-        raise CommandError(
-            f"{who} was ended by {end}, so there is nothing to compare: see why with {again}"
-            f"{reason_in_images(program, ended.status)}"
-        )
-
-
-def reason_in_images(program: str, status: int | None) -> str:
-    """Returns why a program crashed, with stock too, if its images tell; otherwise returns ""."""
-    if status not in (-signal.SIGSEGV, -signal.SIGABRT):
-        return ""
-    from mgpu_rt._cli import executable
-    from mgpu_rt._cli.errors import CommandError
-
-    try:
-        with open(executable.find(program), "rb") as file:
-            content = file.read()
-    except (OSError, CommandError):
-        return ""
-    if b"hidden_default_queue" not in content:
-        return ""
-    return (
-        "; HIP 5.2 crashes with stock too if a kernel names hidden_default_queue, as a kernel of "
-        "this program does: lower it with mgpu-rt lower, or run it with another HIP"
-    )
-
-
 def signal_name(status: int | None) -> str:
     """Names the signal that ended a program: signal 9 (SIGKILL). Returns "" if no signal did."""
     if status is None or status >= 0:

@@ -164,3 +164,35 @@ def end_as(status: int) -> NoReturn:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
     os.kill(os.getpid(), -code)
     sys.exit(128 - code)
+
+
+# ---- how a program ended ----
+
+
+def must_exit(ended: child.Ended, program: str, who: str, again: str) -> None:
+    """Raises CommandError if a signal ended a program whose results are to be compared. `again` is
+    the command to run it without a comparison."""
+    if ended.interrupted:
+        raise KeyboardInterrupt
+    if end := child.signal_name(ended.status):
+        raise CommandError(
+            f"{who} was ended by {end}, so there is nothing to compare: see why with {again}"
+            f"{reason_in_images(program, ended.status)}"
+        )
+
+
+def reason_in_images(program: str, status: int | None) -> str:
+    """Returns why a program crashed, with stock too, if its images tell; otherwise returns ""."""
+    if status not in (-signal.SIGSEGV, -signal.SIGABRT):
+        return ""
+    try:
+        with open(find(program), "rb") as file:
+            content = file.read()
+    except (OSError, CommandError):
+        return ""
+    if b"hidden_default_queue" not in content:
+        return ""
+    return (
+        "; HIP 5.2 crashes with stock too if a kernel names hidden_default_queue, as a kernel of "
+        "this program does: lower it with mgpu-rt lower, or run it with another HIP"
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import Any
 
@@ -55,6 +54,8 @@ def replay(device: str, recording: str, image: str | None, **options: Any) -> No
     Exit status 0: the memory equals the recording; 1: the output lists differences; 2: the launch
     could not be repeated.
     """
+    import signal
+
     from mgpu_rt._cli import files, preload
 
     if not os.path.isdir(recording):

@@ -133,7 +133,6 @@ def _record(
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended."""
     from mgpu_rt._cli import executable, recording
-    from mgpu_rt._cli.child import reason_in_images
 
     with contextlib.ExitStack() as stack:
         try:
@@ -154,6 +153,6 @@ def _record(
             why = source.no_call(program)
             click.echo(f"mgpu-rt: unless a line above says why, {why}", err=True)
         recording.convert(folder, stats_json, trace, child)
-    if why := reason_in_images(program, os.waitstatus_to_exitcode(status)):
+    if why := executable.reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
     executable.end_as(status)

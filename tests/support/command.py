@@ -37,7 +37,7 @@ def invoke(*arguments: str, **env: str | None) -> Result:
     program. Pytest would otherwise become that program, and end with its exit status."""
     clean = {name: None for name in os.environ if name.startswith("MGPU_RT_")}
     with _refused() as executed:
-        result = CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "300", **env})
+        result = CliRunner().invoke(main, arguments, env={**clean, "COLUMNS": "400", **env})
     assert not executed, f"mgpu-rt {' '.join(arguments)} executes {executed[0]}"
     return result
 

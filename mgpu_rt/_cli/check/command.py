@@ -61,13 +61,13 @@ def check(
     if not begun and over.interrupted:
         raise KeyboardInterrupt
     if not begun:
-        how = f"{end} ended it{child.reason_in_images(program, status)}; " if end else ""
+        how = f"{end} ended it{executable.reason_in_images(program, status)}; " if end else ""
         raise CommandError(f"nothing was checked: {how}{source.no_call(program)}")
     early = "" if ended else "a signal or _exit"
     for report in found:
         terminal.message(reports.text(report))
     last = reports.summary(found, failed, end or early)
-    why = child.reason_in_images(program, status)
+    why = executable.reason_in_images(program, status)
     click.echo(f"mgpu-rt: {last}; {runs.unexamined(on)}{why}", err=True)
     if json_file:
         files.write(json_file, reports.as_json(found).encode())

@@ -77,7 +77,7 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     ended = child.run(side.command, preload.with_library(side.environment) | runtime, **streams)
     who = f"{side.name}, '{source.named(side.command[0])}'"
     again = source.command_to_run(side.command, side.device)
-    child.must_exit(ended, side.command[0], who, again)
+    executable.must_exit(ended, side.command[0], who, again)
     is_lost = (folder / _noting.LOST).exists()
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) > 1:

@@ -74,7 +74,7 @@ def measure(
         who = f"with {mode.how} '{source.named(command[0])}'"
         words = [f"{name}={value}" for name, value in mode.variables.items()]
         again = " ".join([*words, source.command_to_run(command, device)])
-        child.must_exit(ended, command[0], who, again)
+        executable.must_exit(ended, command[0], who, again)
         if not files:
             raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
         found[number % len(modes)].append(Run(added(files), ended.stdout))

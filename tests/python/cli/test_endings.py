@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._cli import child, files, softgpu
+from mgpu_rt._cli import executable, files, softgpu
 from mgpu_rt._cli.errors import CommandError
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND, command
@@ -95,8 +95,8 @@ def test_a_crash_that_stock_shares_is_explained(tmp_path: Path) -> None:
     done = command("run", "--stats-json", tmp_path / "s.json", "--", program)
     assert done.returncode == -signal.SIGSEGV
     assert done.stderr.count("HIP 5.2 crashes with stock too") == 1
-    assert child.reason_in_images(str(program), 1) == ""
-    assert child.reason_in_images("sh", -signal.SIGSEGV) == ""
+    assert executable.reason_in_images(str(program), 1) == ""
+    assert executable.reason_in_images("sh", -signal.SIGSEGV) == ""
 
 
 def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 #include "modules/modules.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static struct advice cut = {
     .text = "HIP takes 32 bits of each size: a grid of %ld x %ld x %ld with blocks of %ld x %ld x "
@@ -37,13 +38,20 @@ void launch_report_cut(const struct launch *launch) {
 
 /* ---- the limits ---- */
 
-/* A kernel, as far as the library knows it; numbers are 0 if they are unknown. */
+/* A kernel, as far as the library knows it. */
 struct kernel {
     char name[256];
-    uint64_t most_threads; /* of a block */
-    uint64_t memory;       /* bytes of workgroup memory that the kernel itself has */
-    int device;            /* -1: unknown */
+    int device; /* -1: unknown */
+    struct metadata_kernel limits;
 };
+
+static void read_limits(const struct image *image, const char *name, struct metadata_kernel *out) {
+    struct rest rest = metadata_in(image);
+    struct metadata_kernel kernel;
+    while (metadata_next_kernel(&rest, &kernel))
+        if (kernel.length == strlen(name) && memcmp(kernel.name, name, kernel.length) == 0)
+            *out = kernel;
+}
 
 static void find_kernel(hipFunction_t handle, struct kernel *kernel) {
     struct module *module;
@@ -52,9 +60,8 @@ static void find_kernel(hipFunction_t handle, struct kernel *kernel) {
     const struct function *function = handle ? module_search(handle, &module) : NULL;
     if (function) {
         snprintf(kernel->name, sizeof kernel->name, "%s", function->name);
-        kernel->most_threads = metadata_block_limit(&module->image, function->name);
-        kernel->memory = metadata_group_memory(&module->image, function->name);
         kernel->device = module->device;
+        read_limits(&module->image, function->name, &kernel->limits);
     }
     pthread_mutex_unlock(&tables_lock);
 }
@@ -69,10 +76,10 @@ static bool is_positive(const struct launch *launch) {
 /* Returns the most bytes of workgroup memory that a block may have, if a launch exceeds this limit;
  * otherwise returns 0. */
 static int exceeded_memory(const struct launch *launch, const struct kernel *kernel) {
-    if (kernel->device < 0 || !is_positive(launch) || (!launch->smem && !kernel->memory))
+    if (kernel->device < 0 || !is_positive(launch) || (!launch->smem && !kernel->limits.memory))
         return 0;
     const int most = device_group_memory(kernel->device);
-    return most > 0 && (uint32_t)launch->smem + kernel->memory > (uint64_t)most ? most : 0;
+    return most > 0 && (uint32_t)launch->smem + kernel->limits.memory > (uint64_t)most ? most : 0;
 }
 
 bool launch_exceeds_memory(const struct launch *launch) {
@@ -89,12 +96,12 @@ void launch_report(const char *expression, hipError_t error, const struct launch
     find_kernel(launch->function, &kernel);
     if (launch_is_cut(launch) && is_positive(launch))
         report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
-    else if (kernel.most_threads && threads > kernel.most_threads)
+    else if (kernel.limits.most_threads && threads > kernel.limits.most_threads)
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
-                       (long)block[2], (long)kernel.most_threads, kernel.name);
+                       (long)block[2], (long)kernel.limits.most_threads, kernel.name);
     else if ((most_memory = exceeded_memory(launch, &kernel)) > 0)
         report_failure(expression, error, &memory_too_large, (unsigned)launch->smem,
-                       (unsigned long)kernel.memory, kernel.name, most_memory);
+                       (unsigned long)kernel.limits.memory, kernel.name, most_memory);
     else
         report_failure(expression, error, &bad_launch, SIZES(launch), (unsigned)launch->smem);
 }

@@ -10,8 +10,11 @@ static void use(const unsigned char *bytes, size_t size) {
     const struct image image = {
         .bytes = bytes, .size = size, .kind = IMAGE_ELF, .machine = EM_AMDGPU};
     char targets[16];
-    (void)metadata_block_limit(&image, "test_func");
-    (void)metadata_group_memory(&image, "");
+    struct rest rest = metadata_in(&image);
+    struct metadata_kernel kernel;
+    while (metadata_next_kernel(&rest, &kernel))
+        HOLDS(kernel.name >= (const char *)bytes &&
+              kernel.name + kernel.length + strlen(".kd") <= (const char *)bytes + size);
     metadata_targets(&image, targets, sizeof targets);
     HOLDS(strlen(targets) < sizeof targets);
 }

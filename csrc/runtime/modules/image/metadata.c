@@ -7,12 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bytes that are still to be searched. */
-struct rest {
-    const unsigned char *at;
-    size_t size;
-};
-
 /* Moves `rest` behind the next occurrence of a word. Returns false if there is none. */
 static bool find_word(struct rest *rest, const char *word) {
     const size_t length = strlen(word);
@@ -24,7 +18,7 @@ static bool find_word(struct rest *rest, const char *word) {
     return true;
 }
 
-static struct rest metadata_in(const struct image *image) {
+struct rest metadata_in(const struct image *image) {
     const bool has_metadata = image->kind == IMAGE_ELF && image->machine == MACHINE_AMDGPU;
     return (struct rest){image->bytes, has_metadata ? image->size : 0};
 }
@@ -41,21 +35,6 @@ bool metadata_may_print(const struct image *image) {
 /* The first bytes of a text are its length. */
 enum { SHORT_TEXT = 0xa0, TEXT_8 = 0xd9, TEXT_16 = 0xda };
 
-/* Finds a kernel's key ".symbol", whose value is the kernel's name and ".kd". */
-static const unsigned char *find_symbol_of(const struct image *image, const char *kernel) {
-    char entry[512];
-    const size_t length = strlen(kernel) + sizeof ".kd" - 1;
-    const int wide = (length >= 32) + (length >= 256);
-    const int first = wide == 2 ? TEXT_16 : wide ? TEXT_8 : SHORT_TEXT | (int)length;
-    const struct rest rest = metadata_in(image);
-    const int size = snprintf(entry, sizeof entry, ".symbol%c%.*s%s.kd", first, wide, "12", kernel);
-    if (size >= (int)sizeof entry)
-        return NULL;
-    for (int byte = 0; byte < wide; byte++) /* the most significant byte comes first */
-        entry[sizeof ".symbol" + (size_t)byte] = (char)(length >> 8 * (wide - 1 - byte));
-    return memmem(rest.at, rest.size, entry, (size_t)size);
-}
-
 /* Reads an unsigned number; 0: no number. */
 static uint64_t number_at(struct rest rest) {
     enum { SMALL = 0x80, NUMBER_8 = 0xcc, NUMBER_64 = 0xcf };
@@ -65,17 +44,6 @@ static uint64_t number_at(struct rest rest) {
     uint64_t number = first < SMALL ? first : 0;
     for (size_t i = 1; i <= bytes && bytes < rest.size; i++)
         number = number << 8 | rest.at[i];
-    return number;
-}
-
-/* Returns a number from a kernel's metadata; 0: unknown. In the kernel's map `key` precedes
- * ".symbol", so the last `key` before the symbol is the kernel's. */
-static uint64_t kernel_number(const struct image *image, const char *kernel, const char *key) {
-    const unsigned char *symbol = find_symbol_of(image, kernel);
-    struct rest rest = {image->bytes, symbol ? (size_t)(symbol - image->bytes) : 0};
-    uint64_t number = 0;
-    while (find_word(&rest, key))
-        number = number_at(rest);
     return number;
 }
 
@@ -106,24 +74,33 @@ static uint64_t words_in(struct rest kernel) {
     return words;
 }
 
-void metadata_kernels(const struct image *image, metadata_visit *visit, void *data) {
-    struct rest rest = metadata_in(image), kernel = rest;
-    size_t length;
-    while (find_word(&rest, ".symbol")) {
-        kernel.size = (size_t)(rest.at - kernel.at);
-        const char *name = text_at(rest, &length);
-        if (name && length > strlen(".kd"))
-            visit(name, length - strlen(".kd"), words_in(kernel), data);
-        kernel.at = rest.at;
+/* Returns the last number of this key; 0: unknown. */
+static uint64_t number_of(struct rest kernel, const char *key) {
+    uint64_t number = 0;
+    while (find_word(&kernel, key))
+        number = number_at(kernel);
+    return number;
+}
+
+/* The key ".symbol", whose value is the kernel's name and ".kd", follows the kernel's other keys.
+ */
+bool metadata_next_kernel(struct rest *rest, struct metadata_kernel *out) {
+    struct rest kernel = *rest;
+    size_t length = 0;
+    const char *name = NULL;
+    while (!name || length <= strlen(".kd")) {
+        kernel.at = rest->at;
+        if (!find_word(rest, ".symbol"))
+            return false;
+        name = text_at(*rest, &length);
     }
-}
-
-uint64_t metadata_block_limit(const struct image *image, const char *kernel) {
-    return kernel_number(image, kernel, ".max_flat_workgroup_size");
-}
-
-uint64_t metadata_group_memory(const struct image *image, const char *kernel) {
-    return kernel_number(image, kernel, ".group_segment_fixed_size");
+    kernel.size = (size_t)(rest->at - kernel.at);
+    *out = (struct metadata_kernel){.name = name,
+                                    .length = length - strlen(".kd"),
+                                    .words = words_in(kernel),
+                                    .most_threads = number_of(kernel, ".max_flat_workgroup_size"),
+                                    .memory = number_of(kernel, ".group_segment_fixed_size")};
+    return true;
 }
 
 /* A target is a triple with an empty environment, and then the chip:

@@ -8,18 +8,26 @@
  * hidden argument in AMD's metadata, or calls vprintf on NVIDIA's GPUs. */
 bool metadata_may_print(const struct image *image);
 
-/* Returns the most threads that a block of a kernel may have, as the image's metadata record it; 0:
- * unknown. */
-uint64_t metadata_block_limit(const struct image *image, const char *kernel);
+/* A kernel, as a code object describes it. Numbers are 0 if they are unknown. */
+struct metadata_kernel {
+    const char *name; /* `length` characters, which no 0 ends */
+    size_t length;
+    uint64_t words;        /* bit i: argument i has 8 bytes, as an address has; i is below 64 */
+    uint64_t most_threads; /* of a block */
+    uint64_t memory;       /* bytes of workgroup memory, without the dynamic memory of a launch */
+};
 
-/* Returns the bytes of workgroup memory that a kernel itself has, without the dynamic memory of a
- * launch; 0 if the number is unknown, too. */
-uint64_t metadata_group_memory(const struct image *image, const char *kernel);
+/* The bytes that are still to be searched. */
+struct rest {
+    const unsigned char *at;
+    size_t size;
+};
 
-/* Calls `visit` with the name of each kernel of a code object. Bit i of `words` says that the
- * kernel's argument i has 8 bytes, as an address has; arguments after the 64th are left out. */
-typedef void metadata_visit(const char *name, size_t length, uint64_t words, void *data);
-void metadata_kernels(const struct image *image, metadata_visit *visit, void *data);
+/* Returns the bytes that may describe kernels: those of a code object. */
+struct rest metadata_in(const struct image *image);
+/* Reads the next kernel, and moves `rest` behind the kernel's name. Returns false behind the last.
+ */
+bool metadata_next_kernel(struct rest *rest, struct metadata_kernel *out);
 
 /* Writes the targets ("gfx906, gfx90a:xnack+") of a code object or of the entries of a bundle, each
  * once, as far as the bytes show them. */

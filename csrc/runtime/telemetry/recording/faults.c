@@ -32,14 +32,12 @@ static void know(uint64_t key, uint64_t words) {
         store_relaxed(&known.words[row], words);
 }
 
-static void know_of_image(const char *name, size_t length, uint64_t words, void *image) {
-    know(faults_kernel_key(*(const uint64_t *)image, name, length), words);
-}
-
 void faults_know_image(uint64_t image, const void *data) {
     const struct image described = image_describe(data);
-    if (described.hash == image)
-        metadata_kernels(&described, know_of_image, &image);
+    struct rest rest = metadata_in(&described);
+    struct metadata_kernel kernel;
+    while (described.hash == image && metadata_next_kernel(&rest, &kernel))
+        know(faults_kernel_key(image, kernel.name, kernel.length), kernel.words);
 }
 
 static uint64_t words_of_cuda(hipFunction_t kernel) {

@@ -20,6 +20,7 @@
 #include "telemetry/recording/markers.h"
 #include "telemetry/recording/recorder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

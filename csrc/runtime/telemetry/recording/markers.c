@@ -1,5 +1,5 @@
 #include "telemetry/recording/markers.h"
-#include "process/lines.h"
+#include "driver/report.h"
 #include "process/options.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,10 @@ typedef int push_function(const char *text);
 typedef int pop_function(void);
 static push_function *push; /* NULL: the library records no ranges */
 static pop_function *pop;   /* set before `push` */
-static bool said;
+
+static struct advice no_library = {
+    .text = "MGPU_RT_TRACE=markers: there is no libroctx64.so or librocprofiler-sdk-roctx.so: "
+            "install ROCm's, or add their folder to LD_LIBRARY_PATH"};
 
 /* A profiler loads one of these libraries. ROCm contains both libraries; librocprofiler-sdk-roctx
  * is the newer library. */
@@ -43,10 +46,8 @@ void markers_open(void) {
     }
     store_relaxed(&pop, end);
     store_release(&push, found);
-    if (!found && !exchange_relaxed(&said, true))
-        line_print("MGPU_RT_TRACE=markers: there is no libroctx64.so or "
-                   "librocprofiler-sdk-roctx.so: install ROCm's, or add their folder to "
-                   "LD_LIBRARY_PATH");
+    if (!found)
+        report_once(&no_library);
 }
 
 bool marker_begins(const char *name) {

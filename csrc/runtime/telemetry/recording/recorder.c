@@ -14,6 +14,7 @@
 #include "telemetry/trace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -425,5 +426,5 @@ void recorder_close(void) {
     complete(&counts);
     counts.process.exited = 1;
     if (wants_table())
-        statistics_print_tables(stderr);
+        statistics_print_tables();
 }

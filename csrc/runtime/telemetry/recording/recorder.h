@@ -5,8 +5,6 @@
 
 #include "telemetry/call.h"
 
-#include <stdio.h>
-
 /* Records that a call begins. */
 void recorder_begins(struct call *call);
 /* Records that the call has ended. */
@@ -31,7 +29,7 @@ void recorder_leave(void);
 void recorder_close(void);
 
 /* Prints the table of MGPU_RT_STATS=1 (statistics.c). */
-void statistics_print_tables(FILE *out);
+void statistics_print_tables(void);
 
 /* Replaces the functions in `hip` by functions that count and time each call (driver_calls.c). No
  * other code replaces functions in `hip`; hip_untimed keeps HIP's own functions. Called once, after

@@ -47,6 +47,14 @@ _YIELD = re.compile(
 _INITIAL = re.compile(r"(%[\w$.-]+)\s*=\s*(%[\w$.#-]+)")
 _BLOCK = re.compile(r"\^[\w$.-]+\s*\(([^\n]*)")
 
+#: Operations by which code reads or writes memory itself: a value and its indices, or a copy.
+_ACCESS = re.compile(
+    r"\b(?:memref|affine|vector)\.(?:load|store|atomic_rmw|transfer_read|transfer_write)\b"
+    r"[^\n\[:]*?(%[\w$.#-]+)\s*\[|\bmemref\.copy\s+(%[\w$.#-]+)\s*,\s*(%[\w$.#-]+)"
+)
+_LAUNCH = re.compile(r"\bgpu\.launch\b[^{]*")
+_NAME = re.compile(r'@([\w$.-]+|"[^"\n]*")')
+
 _REGISTER = re.compile(r"\bgpu\.host_register\b")
 _UNREGISTER = re.compile(r"\bgpu\.host_unregister\b")
 
@@ -61,6 +69,7 @@ class Function:
     host's own memory and in the GPU's. A GPU reaches the host's memory from ``registered`` on,
     up to the last position before ``unregistered``."""
 
+    name: str
     start: int
     end: int
     parameters: list[str]
@@ -79,10 +88,11 @@ class Function:
 def functions(text: str) -> list[Function]:
     """Returns the program's functions in their order, and the text before them as the first."""
     found = list(_FUNCTION.finditer(text))
+    names = ["", *(each[1] for each in found)]
     starts = [0, *(each.start() for each in found)]
     ends = [*starts[1:], len(text)]
-    result = [_function(text, *span) for span in zip(starts, ends, strict=True)]
-    named = {each[1]: function for each, function in zip(found, result[1:], strict=True)}
+    result = [_function(text, *each) for each in zip(names, starts, ends, strict=True)]
+    named = {function.name: function for function in result[1:]}
     for function in result:
         part = text[function.start : function.end]
         function.flows += [(of, function, to) for of, to in _within(part)]
@@ -92,12 +102,44 @@ def functions(text: str) -> list[Function]:
     return result
 
 
-def _function(text: str, start: int, end: int) -> Function:
+def access_to_device(text: str) -> tuple[re.Match[str], str] | None:
+    """Returns the first operation by which code of the host itself reads or writes memory of the
+    GPU, and the memref."""
+    host, called = _without_launches(text)
+    parts = [each for each in functions(text) if each.device]
+    for function in parts:
+        if function.name in called:  # a kernel's function, as are those that it calls
+            called |= set(_NAME.findall(text, function.start, function.end))
+    for function in parts:
+        for access in _ACCESS.finditer(host, function.start, function.end):
+            ours = set(filter(None, access.groups())) & (function.device - function.host)
+            if ours and function.name not in called:
+                return access, min(ours)
+    return None
+
+
+def _without_launches(text: str) -> tuple[str, set[str]]:
+    """Returns the text with blanks in place of what gpu.launch runs, and the functions that this
+    code calls."""
+    called: set[str] = set()
+    for launch in _LAUNCH.finditer(text):
+        depth, end = 0, launch.end()
+        while end < len(text) and (depth or end == launch.end()):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        code = text[launch.end() : end]
+        called |= set(_NAME.findall(code))
+        text = text[: launch.end()] + re.sub(r"[^\n]", " ", code) + text[end:]
+    return text, called
+
+
+def _function(text: str, name: str, start: int, end: int) -> Function:
     own = [each.start() for each in _REGISTER.finditer(text, start, end)]
     # Without a registration of its own, a function may get memory that its caller has registered.
     registered = own[0] if own else (start if _REGISTER.search(text) else end)
     unregistered = [each.start() for each in _UNREGISTER.finditer(text, start, end)]
     return Function(
+        name,
         start,
         end,
         _PARAMETER.findall(text[start:end].partition("{\n")[0]),

@@ -34,6 +34,12 @@ _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _INDIRECT = re.compile(r"\bcall_indirect\b[^\n]*\bmemref<")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
+#: Loops of the host, and passes that make kernels of them.
+_LOOPS = re.compile(r"\bscf\.(?:parallel|forall)\b")
+_LOOPS_TO_KERNELS = {
+    "scf.parallel": "run mlir-opt",
+    "scf.forall": "take away its mapping, and run mlir-opt --scf-forall-to-parallel",
+}
 
 OUTLINE = "gpu-kernel-outlining"
 REGIONS = f"{OUTLINE},func.func(gpu-async-region)"
@@ -96,11 +102,6 @@ def preparation(text: str) -> Preparation:
     linalg, linalg_told = _linalg(text)
     passes, told = [*linalg], [*linalg_told]
     coroutines = bool(_ASYNC.search(text))
-    if (loops := _PARALLEL.search(_split(text)[1])) and not linalg:
-        told.append(
-            f"{loops[0]} ({_line(text, loops)}) becomes plain loops: for a kernel, run mlir-opt "
-            "--gpu-map-parallel-loops --convert-parallel-loops-to-gpu before"
-        )
     waiting = _WAITING.search(text)
     if waiting:
         if shared := _SHARED.search(text):
@@ -114,7 +115,27 @@ def preparation(text: str) -> Preparation:
     if coroutines:
         passes.append(TASKS)
         told.append("async.* becomes coroutines")
+    told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, tuple(told))
+
+
+def _on_the_host(text: str) -> list[str]:
+    """Returns sentences about what the host does, and a kernel might."""
+    told = []
+    if loops := _LOOPS.search(text):
+        told.append(
+            f"{loops[0]} ({_line(text, loops)}) becomes plain loops: for a kernel, "
+            f"{_LOOPS_TO_KERNELS[loops[0]]} --gpu-map-parallel-loops "
+            "--convert-parallel-loops-to-gpu before, which turns every such loop into one"
+        )
+    if found := host_memory.access_to_device(text):
+        access, memref = found
+        operation = access[0].split()[0]
+        told.append(
+            f"{operation} ({_line(text, access)}) is code of the host, and {memref} is in the "
+            "GPU's memory, which the host may not reach: copy by gpu.memcpy, or use a kernel"
+        )
+    return told
 
 
 def _strided(text: str) -> re.Match[str] | None:

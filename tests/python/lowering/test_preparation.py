@@ -87,6 +87,42 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
     assert needed.of(pipelines.pipeline(22)).first == passes
 
 
+LAUNCH = "gpu.launch blocks(%x, %y, %z) in (%g = %n) threads(%u, %v, %w) in (%b = %n) {\n%s}\n"
+DEVICE = "%d, %t = gpu.alloc async [%s] () : memref<4xf32>\n"
+STORE = "memref.store %f, %d[%i] : memref<4xf32>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (DEVICE + STORE, "memref.store (line 2) is code of the host, and %d is in the GPU's"),
+        (DEVICE + "%x = vector.transfer_read %d[%i], %f", "vector.transfer_read (line 2)"),
+        (DEVICE + "memref.copy %h, %d : memref<4xf32> to memref<4xf32>", "memref.copy (line 2)"),
+        (DEVICE + LAUNCH.replace("%s", STORE), ""),
+        (DEVICE + LAUNCH.replace("%s", "scf.if %c {\n}\n" + STORE) + STORE, "(line 7)"),
+        (DEVICE.replace(" async", " host_shared async") + STORE, ""),
+        (DEVICE + "memref.store %f, %h[%i] : memref<4xf32>", ""),
+        (
+            "func.func @f() {\n" + DEVICE + "call @g(%d) : (memref<4xf32>) -> ()\n}\n"
+            "func.func @g(%d: memref<4xf32>) {\n" + STORE + "}\n",
+            "memref.store (line 6)",
+        ),
+        (  # a kernel's function
+            "func.func @f() {\n"
+            + DEVICE
+            + LAUNCH.replace("%s", "func.call @g(%d) : (memref<4xf32>) -> ()\n")
+            + "}\nfunc.func @g(%d: memref<4xf32>) {\n"
+            + STORE
+            + "}\n",
+            "",
+        ),
+    ],
+)
+def test_accesses_of_the_host_to_the_gpus_memory_are_told(text: str, said: str) -> None:
+    told = [each for each in preparation(text).told if "is code of the host" in each]
+    assert said in told[0] if said else not told
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -48,6 +48,20 @@ LOWERINGS = {
         f"mlir-opt-22 {{0}} parallel.mlir -o p.mlir && {RUN} --stats p.mlir",
         (7, "mgpuLaunchKernel"),
     ),
+    "loops for all": (
+        f"{RUN} forall.mlir",
+        r"for a kernel, take away its (mapping), and run mlir-opt (--\S+ --\S+ --\S+) before",
+        "sed '/gpu.block/s/ {{{0}.*//' forall.mlir > f.mlir && "
+        f"mlir-opt-22 {{1}} f.mlir -o p.mlir && {RUN} --stats p.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "a copy by the host": (
+        f"{RUN} copies.mlir",
+        r"memref.copy \(line 9\) is code of the host, .*: copy by (gpu.memcpy), or use a kernel$",
+        "sed 's/memref.copy %host, %gpu : memref<4xi32> to/{0} %gpu, %host : memref<4xi32>,/' "
+        f"copies.mlir > m.mlir && {RUN} --stats m.mlir",
+        (7, "mgpuMemcpy"),
+    ),
     "tokens and shared memory": (
         f"{RUN} shared.mlir",
         r"write (async) with tokens of gpu.wait, except for this gpu.alloc",

@@ -55,6 +55,10 @@ LINALG = "linalg.fill ins(%seven : i32) outs(%gpu : memref<4xi32>)"
 PARALLEL = """scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
     memref.store %seven, %gpu[%i] : memref<4xi32>
   }"""
+FORALL = """scf.forall (%i) in (4) {
+    memref.store %seven, %gpu[%i] : memref<4xi32>
+  } {mapping = [#gpu.block<x>]}"""
+COPY = "memref.copy %host, %gpu : memref<4xi32> to memref<4xi32>"
 BY_LOOP = """scf.for %i = %c0 to %c4 step %c1 {
     memref.store %seven, %host[%i] : memref<4xi32>
   }"""
@@ -273,6 +277,8 @@ PROGRAMS = {
     "allocates.mlir": reduces(ALLOCATES),
     "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),
     "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
+    "forall.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, FORALL),
+    "copies.mlir": fills("host", ON_GPU, f"{COPY}\n  {BACK}"),
     "asserts.mlir": reduces(ASSERTS),
     "branch.mlir": WAVES.replace("INSIDE", "gpu.barrier").replace("BEHIND", ""),
     "moved.mlir": WAVES.replace("INSIDE", "").replace("BEHIND", "gpu.barrier"),

@@ -96,16 +96,6 @@ static bool is_writable(const Elf64_Shdr *section, const struct names *names) {
     return section->sh_name >= names->size || !is_loaders(names->text + section->sh_name);
 }
 
-static bool has_writable(const struct image *image, const Elf64_Ehdr *header) {
-    const struct names names = names_at(image, header, header->e_shstrndx);
-    for (unsigned i = 1; i < header->e_shnum; i++) {
-        const Elf64_Shdr section = section_of(image->bytes, header, i);
-        if (DOUBT(section_is_writable, is_writable(&section, &names)))
-            return true;
-    }
-    return false;
-}
-
 /* ---- constants that the host can set ----
  *
  * No kernel writes to a section of constants. The host can find a constant by its name
@@ -142,18 +132,18 @@ static bool is_constants(const Elf64_Shdr *section, const struct names *names) {
            strncmp(names->text + section->sh_name, constants, sizeof constants - 1) == 0;
 }
 
-static bool has_settable(const struct image *image, const Elf64_Ehdr *header) {
+/* ---- all of it ---- */
+
+static void describe_sections(struct image *image, const Elf64_Ehdr *header) {
     const struct names names = names_at(image, header, header->e_shstrndx);
     for (unsigned i = 1; i < header->e_shnum; i++) {
         const Elf64_Shdr section = section_of(image->bytes, header, i);
-        if (section.sh_type == SHT_DYNSYM ? has_variables(image, header, &section)
-                                          : is_constants(&section, &names))
-            return true;
+        image->writable |= DOUBT(section_is_writable, is_writable(&section, &names));
+        image->settable |= section.sh_type == SHT_DYNSYM ? has_variables(image, header, &section)
+                                                         : is_constants(&section, &names);
     }
-    return false;
+    image->settable = image->settable && !image->writable;
 }
-
-/* ---- all of it ---- */
 
 /* Returns whether a file has the form that this reader supports. The driver judges all other forms.
  */
@@ -181,6 +171,5 @@ void image_describe_elf(struct image *image, struct view *view) {
     image->size = size;
     image->head = sizeof header;
     image->sized_by_tables = size > tables_end(&header);
-    image->writable = has_writable(image, &header);
-    image->settable = !image->writable && has_settable(image, &header);
+    describe_sections(image, &header);
 }

@@ -8,8 +8,6 @@ import shlex
 import click
 
 import mgpu_rt
-from mgpu_rt._cli import parameters
-from mgpu_rt._cli.errors import CommandError
 
 
 @click.command()
@@ -19,31 +17,12 @@ from mgpu_rt._cli.errors import CommandError
 @click.option("--cflags", is_flag=True, help="Print the compiler's flags, for mgpu_rt.h.")
 @click.option("--cmakedir", is_flag=True, help="Print the folder for CMake's mgpu_rt_DIR.")
 @click.option("--path", is_flag=True, help="Print the library's folder, for LD_PRELOAD and -L.")
-@click.option(
-    "--env",
-    is_flag=True,
-    help="Print shell commands, after which the shell runs programs as `mgpu-rt run --device "
-    "DEVICE` does: "
-    'eval "$(mgpu-rt config --env --device softgpu)".',
-)
-@parameters.device("The device of --env.")
-def config(
-    libs: bool,
-    cflags: bool,
-    cmakedir: bool,
-    path: bool,
-    env: bool,
-    device: str,
-) -> None:
+def config(libs: bool, cflags: bool, cmakedir: bool, path: bool) -> None:
     """Show every option, or how to build with the library."""
-    if device != "auto" and not env:
-        raise CommandError(f"--device {device} needs --env: add --env")
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if path:
         click.echo(os.path.dirname(mgpu_rt.library_path()))
-    elif env:
-        _show_env(device)
     elif wanted:
         click.echo(" ".join(wanted))
     else:
@@ -61,18 +40,6 @@ def _building() -> tuple[str, str, str]:
         f"-I{shlex.quote(str(_layout.PREFIX / 'include'))}",
         str(_layout.PREFIX / "lib" / "cmake" / "mgpu_rt"),
     )
-
-
-def _show_env(device: str) -> None:
-    """Prints the differences between this environment and a program's environment on the device."""
-    from mgpu_rt._cli import preload
-
-    wanted = preload.environment(preload.announced(device))
-    lines = [f"unset {name}" for name in os.environ if name not in wanted]
-    for name, value in wanted.items():
-        if os.environ.get(name) != value:
-            lines.append(f"export {name}={shlex.quote(value)}")
-    click.echo(os.fsencode("".join(f"{line}\n" for line in lines)), nl=False)
 
 
 def _show_options() -> None:

@@ -268,24 +268,6 @@ assert not hasattr(runtime, "hipInit")
     assert result.returncode == 0, result.stderr
 
 
-def test_a_shell_is_set_up_by_config(tmp_path: Path) -> None:
-    """After the shell's set-up, programs get the same environment variables as under `mgpu-rt run`.
-    A repeated set-up of the shell changes nothing."""
-    before = environment(MGPU_RT_HIP="", HIP_VISIBLE_DEVICES="1", XDG_DATA_HOME="/it's/here")
-    code = "import json, os; print(json.dumps(dict(os.environ)))"
-    words = "mgpu-rt config --env --device gfx90a"
-    script = f'eval "$({words})" && {words} >&2 && exec {sys.executable} -c "$0"'
-    before["PATH"] = f"{COMMAND.parent}:{before['PATH']}"
-    shell = subprocess.run(["sh", "-c", script, code], env=before, capture_output=True, text=True)
-    run = (COMMAND, "run", "--device", "gfx90a", "--", sys.executable, "-c", code)
-    program = subprocess.run(run, env=before, capture_output=True, text=True)
-    wanted = json.loads(program.stdout)
-    found = {name: value for name, value in json.loads(shell.stdout).items() if name in wanted}
-    assert (found | {"_": "", "PWD": ""}) == (wanted | {"_": "", "PWD": ""})
-    assert "HIP_VISIBLE_DEVICES" not in found
-    assert shell.stderr == ""
-
-
 def test_the_man_page_has_each_command_and_variable(tmp_path: Path) -> None:
     words = [sys.executable, ROOT / "csrc" / "packaging" / "man.py", tmp_path / "mgpu-rt.1"]
     subprocess.run(words, check=True)

@@ -119,12 +119,6 @@ RUNS = {
         f"{{0}} recording --device softgpu {PRINTS}; mgpu-rt replay --device softgpu recording",
         (0, "increment: same"),
     ),
-    "an environment without --env": (
-        "mgpu-rt config --device softgpu",
-        r"--device softgpu needs --env: add (--env)",
-        f'{STEPS}; eval "$(mgpu-rt config {{0}} --device softgpu)"; ./steps',
-        (0, "3\n"),
-    ),
     "a runtime in check": (
         f"{PLAIN} mgpu-rt check {EXAMPLES / 'race.mlir'}",
         r"unset (MGPU_RT_RUNTIME)$",

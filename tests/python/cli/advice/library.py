@@ -8,7 +8,8 @@ from tests.python.cli.advice.programs import EXAMPLES, PLAIN, PRINTS, PROGRAM, R
 from tests.support.child import CUSTUB, ROOT, STUB
 from tests.support.compiled import HOSTS
 
-EMULATED = 'eval "$(mgpu-rt config --env --device softgpu)"'
+VARIABLES = "^(LD_|MGPU_RT_|HSA_|DEBUG_)"
+EMULATED = f"export $(mgpu-rt run --device softgpu -- env | grep -E '{VARIABLES}')"
 HEADERS = f"-I{ROOT / 'csrc' / 'include'} -I{HOSTS}"
 ADVISED = f"cc -w advice.c {HEADERS} $(mgpu-rt config --libs) -o advised"
 HOST_SYMBOL = (
@@ -35,7 +36,7 @@ LIBRARY = {
     "not the path of HIP": (
         f"{STEPS}; MGPU_RT_HIP=/lib/libhip.so ./steps",
         r"Set MGPU_RT_HIP to the path of a libamdhip64, or (unset) it",
-        'eval "$(mgpu-rt config --env --device softgpu)"; {0} MGPU_RT_HIP; ./steps',
+        f"{EMULATED}; {{0}} MGPU_RT_HIP; ./steps",
         (0, "3\n"),
     ),
     "another GPU's image": (
@@ -103,9 +104,9 @@ LIBRARY = {
         (0, "increment: 3 launches"),
     ),
     "a folder as stdin of Python": (
-        f'{STEPS}; eval "$(mgpu-rt config --env --device softgpu)"; {PLAIN} ./steps < /',
+        f"{STEPS}; {EMULATED}; {PLAIN} ./steps < /",
         r"standard input is a directory, .*: redirect it",
-        f'eval "$(mgpu-rt config --env --device softgpu)"; {PLAIN} ./steps < /dev/null',
+        f"{EMULATED}; {PLAIN} ./steps < /dev/null",
         (0, "3\n"),
     ),
     "no rank": (

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from mgpu_rt import _layout
 
-_LINE = re.compile(
-    r"^MGPU_(?:FN\((?P<result>[^,]+), |VOID\()(?P<name>\w+), \((?P<params>.*?)\), "
-    r"\(.*\), (?P<first>\d+), (?P<last>\d+), .*\)$",
-    re.MULTILINE,
+_ROW = (
+    r"MGPU_(?:FN\((?P<result>[^,]+), |VOID\()(?P<name>\w+), \((?P<params>.*?)\), "
+    r"\(.*\), (?P<first>\d+), (?P<last>\d+), .*\)"
 )
 
 HANDLES = {
@@ -32,9 +31,7 @@ struct mgpu_memref_int32 { int32_t *allocated, *aligned; int64_t offset, size, s
 
 def _header(name: str) -> str:
     """Returns the declarations of a header without comments and preprocessor lines, for cffi."""
-    text = re.sub(
-        r"/\*.*?\*/", "", _layout.table(name).read_text(encoding="utf-8"), flags=re.DOTALL
-    )
+    text = re.sub(r"/\*.*?\*/", "", _layout.table(name), flags=re.DOTALL)
     text = re.sub(r'^(#.*|extern "C" \{|\})$', "", text, flags=re.MULTILINE)
     return text.replace("struct ihipStream_t *", "hipStream_t ")
 
@@ -64,26 +61,11 @@ class Function:
         return f"{self.result}{space}{self.name}({self.params})"
 
 
-def parse(text: str) -> list[Function]:
-    """Reads abi.def. Raises ValueError for a line that it cannot parse."""
-    functions = [
-        Function(
-            match["name"],
-            match["result"] or "void",
-            match["params"],
-            int(match["first"]),
-            int(match["last"]),
-        )
-        for match in _LINE.finditer(text)
-    ]
-    expected = len(re.findall(r"^MGPU_(?:FN|VOID)\(", text, re.MULTILINE))
-    if len(functions) != expected:
-        raise ValueError(f"abi.def has {expected} lines, but only {len(functions)} can be parsed")
-    return functions
-
-
 def functions() -> list[Function]:
-    return parse(_layout.table("abi.def").read_text(encoding="utf-8"))
+    return [
+        Function(r["name"], r["result"] or "void", r["params"], int(r["first"]), int(r["last"]))
+        for r in _layout.rows("abi.def", _ROW)
+    ]
 
 
 def overridable() -> list[Function]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -31,6 +32,18 @@ def how_to_get(what: str) -> str:
     return "run `make` to build it"
 
 
-def table(name: str) -> Path:
-    """Returns a file that C and Python share."""
-    return next(path for folder in TABLES if (path := folder / name).exists())
+def table(name: str) -> str:
+    """Returns the text of a file that C and Python share."""
+    found = next(path for folder in TABLES if (path := folder / name).exists())
+    return found.read_text(encoding="utf-8")
+
+
+def rows(name: str, row: str) -> list[re.Match[str]]:
+    """Returns the rows of a table that C and Python share, each a line that the pattern `row`
+    matches. Raises ValueError for a row that it does not match."""
+    text = table(name)
+    found = list(re.finditer(rf"^{row}$", text, re.MULTILINE))
+    expected = len(re.findall(r"^\w+\(", text, re.MULTILINE))
+    if len(found) != expected:
+        raise ValueError(f"{name} has {expected} lines, but only {len(found)} can be parsed")
+    return found

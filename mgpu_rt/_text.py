@@ -11,6 +11,8 @@ from contextlib import suppress
 
 NARROWEST = 20  # columns for the last cell, on any terminal
 
+NONE = "–"  # stands for a value that was not counted
+
 NAME = 160  # letters of a name; compilers make longer ones
 
 #: Matches characters that control a terminal, are invisible, change the text's direction, or cannot
@@ -74,6 +76,19 @@ def indented(text: str) -> str:
 def _fold(text: str, room: int) -> list[str]:
     # Lines do not break at hyphens and slashes, because users copy options and paths.
     return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
+
+
+def duration(ns: float | None) -> str:
+    """Formats a time with three significant digits: 2.51 s, 446 ms, 9.8 µs."""
+    if ns is None:
+        return NONE
+    if ns < 999.5:
+        return f"{ns:.0f} ns"
+    for unit in ("µs", "ms", "s"):
+        ns /= 1000
+        if ns < 999.5 or unit == "s":
+            break
+    return f"{ns:.{2 if ns < 9.995 else 1 if ns < 99.95 else 0}f} {unit}"
 
 
 def size(count: float) -> str:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import difflib
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mgpu_rt import _layout
 
-_LINE = re.compile(
-    r'^OPTION\((?P<field>\w+), "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)$',
-    re.MULTILINE,
-)
+_ROW = r'OPTION\(\w+, "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)'
 
 
 @dataclass(frozen=True)
 class Option:
-    field: str
     variable: str
     default: str
     meaning: str
@@ -27,21 +22,12 @@ class Option:
         """Returns True if the environment sets the option. An empty value counts as unset."""
         return bool(os.environ.get(self.variable))
 
-    def value(self, environ: Mapping[str, str] = os.environ) -> str:
-        return environ.get(self.variable) or self.default
-
-
-def parse(text: str) -> list[Option]:
-    """Reads options.def. Raises ValueError for a line that it cannot parse."""
-    options = [Option(**match.groupdict()) for match in _LINE.finditer(text)]
-    expected = len(re.findall(r"^OPTION\(", text, re.MULTILINE))
-    if len(options) != expected:
-        raise ValueError(f"options.def has {expected} lines, but only {len(options)} can be parsed")
-    return options
+    def value(self) -> str:
+        return os.environ.get(self.variable) or self.default
 
 
 def options() -> list[Option]:
-    return parse(_layout.table("options.def").read_text(encoding="utf-8"))
+    return [Option(**row.groupdict()) for row in _layout.rows("options.def", _ROW)]
 
 
 def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,8 +127,3 @@ def processor() -> str:
     except OSError:
         return ""
     return found[1] if found else ""
-
-
-def private_folder() -> tempfile.TemporaryDirectory[str]:
-    """Creates a folder for a run's programs and images; no other user may write to the folder."""
-    return tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import signal
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
     result = Result(__version__, datetime.date.today().isoformat(), _device(found))
     result.processor = machine.processor()
     try:
-        with machine.private_folder() as scratch:
+        with tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-") as scratch:
             folder = Path(scratch)
             read.lay_out(found.chip, folder)
             _test(asked, read, found, folder, result, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mgpu_rt._selftest.fast import by_side
 from mgpu_rt._selftest.machine import EMULATED
 from mgpu_rt._selftest.result import NO, STOCK, YES, Result
+from mgpu_rt._text import duration
 
 #: For each loop: the work in one iteration.
 ITERATION = {
@@ -55,16 +56,10 @@ def _ended(result: Result) -> str:
     return f"; ended early: {result.ended}" if result.ended else ""
 
 
-def number(us: float) -> str:
-    """Formats microseconds with three significant digits, or as a whole number from 100 up; uses no
-    power of ten."""
-    return f"{us:,.0f}" if us >= 100 else f"{us:.3g}"
-
-
 def _loop(program: str, llvm: int, sides: dict) -> str:
     stock, library = sides[STOCK], sides["library"]
     return (
-        f"time:     {ITERATION[program]} ({program}, LLVM {llvm}): {number(stock.us)} µs with "
-        f"stock's behaviour, {number(library.us)} µs with the library, "
+        f"time:     {ITERATION[program]} ({program}, LLVM {llvm}): {duration(1000 * stock.us)} "
+        f"with stock's behaviour, {duration(1000 * library.us)} with the library, "
         f"{stock.us / library.us:.1f} times as fast"
     )

@@ -9,9 +9,7 @@ from mgpu_rt._cli.inspect.fit import Answer, Fit
 from mgpu_rt._images import kernel_names
 from mgpu_rt._images.find import Contents
 from mgpu_rt._images.model import PTX, ImageDescription, KernelDescription, with_article
-from mgpu_rt._text import columns, printable
-
-NONE = "–"
+from mgpu_rt._text import NONE, columns, printable
 
 
 def lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:

@@ -14,12 +14,12 @@ from typing import Any
 from mgpu_rt import __version__
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.report.advice import advice, duration, plural
+from mgpu_rt._cli.report.advice import advice, plural
 from mgpu_rt._cli.stats import tables
 from mgpu_rt._cli.stats.statistics import Statistics, devices, total
 from mgpu_rt._cli.stats.tables import Side
 from mgpu_rt._packages import need
-from mgpu_rt._text import printable, shortened
+from mgpu_rt._text import NONE, duration, printable, shortened
 
 SENTENCE = 600  # letters of a text on the page
 
@@ -52,7 +52,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
         copies=[*tables.copies(sides)],
         sources=[f"{side.name}: {shortened(side.source)}" for side in sides],
         version=__version__,
-        uncounted=tables.NONE,
+        uncounted=NONE,
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from mgpu_rt._cli.stats.statistics import Counter, Statistics, total
-from mgpu_rt._cli.stats.tables import MANY, NONE, PART, asks_often, questions, waits
-from mgpu_rt._text import size
+from mgpu_rt._cli.stats.tables import MANY, PART, asks_often, questions, waits
+from mgpu_rt._text import NONE, duration, size
 
 
 class Advice(NamedTuple):
@@ -119,19 +119,6 @@ def _of_times(run: Statistics) -> Iterator[Advice]:
 def plural(number: int, one: str, many: str | None = None) -> str:
     """Formats a count with its noun: 1 call, 2 calls."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def duration(ns: float | None) -> str:
-    """Formats a time with three significant digits: 2.51 s, 446 ms, 9.8 µs."""
-    if ns is None:
-        return NONE
-    if ns < 999.5:
-        return f"{ns:.0f} ns"
-    for unit in ("µs", "ms", "s"):
-        ns /= 1000
-        if ns < 999.5 or unit == "s":
-            break
-    return f"{ns:.{2 if ns < 9.995 else 1 if ns < 99.95 else 0}f} {unit}"
 
 
 def share(part: float, whole: float) -> str:

@@ -7,9 +7,7 @@ from dataclasses import fields
 from typing import NamedTuple, TypeVar
 
 from mgpu_rt._cli.stats.statistics import Cache, Counter, Memory, Statistics, devices, total
-from mgpu_rt._text import columns, printable, shown, size
-
-NONE = "–"  # stands for a value that was not counted
+from mgpu_rt._text import NONE, columns, printable, shown, size
 
 
 class Side(NamedTuple):

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from mgpu_rt._cli.files import check_writable
-from mgpu_rt._cli.report.advice import advice, duration
+from mgpu_rt._cli.report.advice import advice
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._cli.stats.statistics import Statistics
 from mgpu_rt._cli.stats.tables import QUESTIONS
+from mgpu_rt._text import duration
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke

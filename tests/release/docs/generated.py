@@ -65,7 +65,7 @@ def _served_by(function: _abi.Function, text: str) -> str:
 
 def abi_page() -> str:
     """docs/abi.md."""
-    text = _layout.table("abi.def").read_text(encoding="utf-8")
+    text = _layout.table("abi.def")
     rows = ["| function | called by | served by | signature |", "|---|---|---|---|"]
     for function in _abi.functions():
         by = FORKS.get(function.name) or f"LLVM {function.first_llvm}–{function.last_llvm}"

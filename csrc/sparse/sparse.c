@@ -26,8 +26,6 @@ static struct advice sparse_too_old = {
 static struct advice sparse_lacks = {.text =
                                          "%s lacks the function %s%s: the matrix was not created"};
 
-struct sparse_functions sparse;
-
 /* The libraries that this process has opened. */
 static struct {
     const char *title, *lower, *upper;
@@ -54,7 +52,10 @@ enum need { REQUIRED, OPTIONAL };
 
 /* ---- one library ---- */
 
-static struct sparse_functions unmarked;
+static struct sparse_functions unmarked = {
+#define SPARSE_FN(need, name, params, args) .name = no_sparse_##name,
+#include "sparse.def"
+};
 
 /* hipSPARSE calls HIP for the library. */
 #define SPARSE_FN(need, name, params, args)                                                        \
@@ -66,22 +67,24 @@ static struct sparse_functions unmarked;
     }
 #include "sparse.def"
 
+const struct sparse_functions sparse = {
+#define SPARSE_FN(need, name, params, args) .name = marked_##name,
+#include "sparse.def"
+};
+
 /* Fills the table; returns false if the library lacks a required function. */
 static bool resolve_sparse(void *library, const char *prefix) {
     char symbol[64];
-    static const struct sparse_functions marked = {
-#define SPARSE_FN(need, name, params, args) .name = marked_##name,
-#include "sparse.def"
-    };
+    struct sparse_functions found;
 #define SPARSE_FN(need, name, params, args)                                                        \
     snprintf(symbol, sizeof symbol, "%s" #name, prefix);                                           \
-    *(void **)&unmarked.name = dlsym(library, symbol);                                             \
-    if (!unmarked.name && need == REQUIRED)                                                        \
+    *(void **)&found.name = dlsym(library, symbol);                                                \
+    if (!found.name && need == REQUIRED)                                                           \
         return false;                                                                              \
-    if (!unmarked.name)                                                                            \
-        unmarked.name = lacks_sparse_##name;
+    if (!found.name)                                                                               \
+        found.name = lacks_sparse_##name;
 #include "sparse.def"
-    sparse = marked;
+    unmarked = found;
     return true;
 }
 
@@ -187,11 +190,6 @@ static bool sparse_is_open;
 
 static void open_sparse(void) {
     char symbol[64];
-    static const struct sparse_functions absent = {
-#define SPARSE_FN(need, name, params, args) .name = no_sparse_##name,
-#include "sparse.def"
-    };
-    sparse = absent;
     const bool is_cuda = host->cuda_present();
     opened.title = is_cuda ? "cuSPARSE" : "hipSPARSE";
     opened.lower = is_cuda ? "cusparse" : "hipsparse";

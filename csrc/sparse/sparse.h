@@ -26,7 +26,7 @@ struct sparse_functions {
 
 /* The libraries' functions, callable after sparse_open, even after a failure: without a library
  * each function returns SPARSE_NO_LIBRARY. */
-extern struct sparse_functions sparse;
+extern const struct sparse_functions sparse;
 
 /* Finds and opens the library, once in a process; thread-safe. Returns false if no library was
  * found; the call that fails for this reason prints a message. Called after HIP has been opened. */

@@ -14,8 +14,11 @@ enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
 /* The kinds of operations: 0 for a function that may change HIP's objects. HARMLESS marks functions
  * that change nothing but the calling thread's device and last error. OF_ADDRESSES marks harmless
  * functions that tell which memory is registered. OF_GRAPHS marks functions that create and launch
- * graphs. */
-enum { OPERATIONS = 1024, HARMLESS = 1, OF_ADDRESSES = 2, OF_GRAPHS = 4 };
+ * graphs. ALLOCATES marks functions that allocate device memory, or tell how much is free. WAITS
+ * marks functions that wait for all work of a device, and RESTS other functions that submit none.
+ */
+enum { OPERATIONS = 1024 };
+enum { HARMLESS = 1, OF_ADDRESSES = 2, OF_GRAPHS = 4, ALLOCATES = 8, WAITS = 16, RESTS = 32 };
 static uint8_t kinds[OPERATIONS];
 
 /* The operation of each function of hip.def. GRAPH_CALL marks those of graphs. */
@@ -81,7 +84,9 @@ static void end_sole_use_by(uint32_t operation) {
  * of other code do not count as the library's. */
 static __thread struct {
     uint32_t expected;
-    bool holds; /* the thread is asking, between witness_hold and witness_release */
+    bool holds;  /* the thread is asking, between witness_hold and witness_release */
+    bool waited; /* by its last call that waits or may submit work, other code waited for the
+                  * device */
 } own __attribute__((tls_model("initial-exec"))) = {.expected = UINT32_MAX};
 
 void witness_delegate(bool delegates) {
@@ -145,6 +150,31 @@ static bool concerns_library(unsigned kind) {
                   load_acquire(&options.exclusive_on) || load_acquire(&word_is_ending)));
 }
 
+/* ---- memory and work of other code ---- */
+
+/* The threads on which other code may have submitted work. NULL: none. The address of a thread's
+ * `own`: this thread. The address of this variable: several threads. */
+static const void *workers;
+
+bool witness_others_have_no_work(void) {
+    const void *who = load_acquire(&workers);
+    return !who || (who == &own && own.waited);
+}
+
+/* A wait proves nothing about calls of other threads, because these calls may not have returned.
+ * With several devices, the wait may have been for another device. Until witness_install the
+ * library's own calls come here, too. */
+static void note_call_of_others(unsigned kind) {
+    const void *nobody = NULL;
+    if (kind & ALLOCATES && load_acquire(&was_sole_user))
+        PROOF_STEP(other_code_finds_idle_memory, other_code_allocates());
+    if (kind & (ALLOCATES | RESTS))
+        return;
+    own.waited = kind & WAITS && PROOF(wait_was_for_the_device, hip_device_count == 1);
+    if (!(kind & WAITS) && !cas_acq_rel(&workers, &nobody, &own) && nobody != &own)
+        store_release(&workers, &workers);
+}
+
 /* ---- what HIP reports ---- */
 
 /* HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to. So the
@@ -168,6 +198,7 @@ static __attribute__((noinline)) void hear_slow(uint32_t operation) {
         if (load_acquire(&word_is_ending))
             PROOF_STEP(other_codes_call_ends_the_word, end_word());
         PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
+        note_call_of_others(kind);
     }
     if (DOUBT(hip_crashes_with_graphs, kind & OF_GRAPHS))
         stop_hearing();
@@ -241,6 +272,8 @@ void witness_install(void) {
 static const char *const harmless[] = {
     "hipApiName",
     "hipChooseDevice",
+    "hipChooseDeviceR0000",
+    "hipChooseDeviceR0600",
     "hipDeviceCanAccessPeer",
     "hipDeviceComputeCapability",
     "hipDeviceGet",
@@ -290,15 +323,42 @@ static bool is_in(const char *const *list, size_t count, const char *name) {
     return false;
 }
 
+/* Each begins with one of these words: hipMallocAsync, hipFreeArray. */
+static const struct {
+    const char *begin;
+    unsigned kind;
+} beginnings[] = {
+    {"hipGraph", OF_GRAPHS},
+    {"hipStreamBeginCapture", OF_GRAPHS},
+    {"hipArray3DCreate", ALLOCATES},
+    {"hipArrayCreate", ALLOCATES},
+    {"hipExtMallocWithFlags", ALLOCATES},
+    {"hipMalloc", ALLOCATES},
+    {"hipMemAlloc", ALLOCATES},
+    {"hipMemCreate", ALLOCATES},
+    {"hipMemGetInfo", ALLOCATES},
+    {"hipMipmappedArrayCreate", ALLOCATES},
+    {"hipEventCreate", RESTS},
+    {"hipEventDestroy", RESTS},
+    {"hipEventQuery", RESTS},
+    {"hipEventSynchronize", RESTS},
+    {"hipFree", RESTS},
+    {"hipHost", RESTS},
+    {"hipStreamCreate", RESTS},
+    {"hipStreamDestroy", RESTS},
+    {"hipStreamSynchronize", RESTS},
+    {"hipDeviceSynchronize", WAITS},
+};
+
 static uint8_t kind_of(const char *name) {
     unsigned kind = 0;
     if (is_in(harmless, sizeof harmless / sizeof *harmless, name))
         kind |= HARMLESS;
     if (is_in(of_addresses, sizeof of_addresses / sizeof *of_addresses, name))
         kind |= OF_ADDRESSES;
-    if (strncmp(name, "hipGraph", strlen("hipGraph")) == 0 ||
-        strncmp(name, "hipStreamBeginCapture", strlen("hipStreamBeginCapture")) == 0)
-        kind |= OF_GRAPHS;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (strncmp(name, beginnings[i].begin, strlen(beginnings[i].begin)) == 0)
+            kind |= beginnings[i].kind;
     return (uint8_t)kind;
 }
 
@@ -355,6 +415,8 @@ void witness_open(const struct witness_functions *functions) {
     if (users != WITNESS_UNREGISTERED)
         return;
     set_tracer(hear);
+    if (DOUBT(other_code_may_have_work, !is_unused(functions)))
+        store_release(&workers, &workers);
     why = find_obstacle(functions); /* other code may have called HIP in the meantime */
     if (why)
         end_sole_use_because(why);

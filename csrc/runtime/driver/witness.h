@@ -64,6 +64,11 @@ static inline bool witness_confirms(void) {
 bool witness_hold(void);
 void witness_release(void);
 
+/* Returns true if HIP's reports show that no work of other code is pending. Other code has then
+ * submitted none, or has waited for the device on the calling thread. Call this function only while
+ * HIP reports a call of other code on this thread. */
+bool witness_others_have_no_work(void);
+
 /* Says that the calling thread enters or leaves a function of hipSPARSE, which the library calls.
  * All calls of HIP in between count as the library's. A program may leave hipSPARSE by siglongjmp:
  * the library's next call of HIP on this thread then ends this, too. */

@@ -1,4 +1,4 @@
-/* Returns idle device memory to HIP, so that other processes can allocate it. */
+/* Returns idle device memory to HIP, so that others can allocate it. */
 #include "memory/neighbours.h"
 #include "driver/device.h"
 #include "memory/blocks.h"
@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 enum {
-    TICK = 250,    /* ms between two looks at the idle memory */
-    TICKS = 5,     /* looks until a block counts as unused for a second */
-    LINGER = 8,    /* the thread ends after so many looks that find little idle memory */
-    ASKING = 2000, /* ms: the longest wait for other processes */
-    TRYING = 500,  /* ms: the longest time for which the thread tries to answer */
+    TICK = 250,       /* ms between two looks at the idle memory */
+    TICKS = 5,        /* looks until a block counts as unused for a second */
+    LINGER = 8,       /* the thread ends after so many looks that find little idle memory */
+    ASKING = 2000,    /* ms: the longest wait for other processes */
+    LOCK_TRIES = 100, /* 50 µs each */
+    TRYING = 500,     /* ms: the longest time for which the thread tries to answer */
 };
 
 /* ---- where processes meet ---- */
@@ -228,9 +229,50 @@ static void note_free(int device, size_t size) {
         return_or_watch(device);
 }
 
+/* ---- other code of this process ---- */
+
+/* Returns false if the calling thread may hold tables_lock: other code calls HIP in a signal
+ * handler, which has interrupted the library. Other threads hold the lock only for a moment. */
+static bool tables_are_free(void) {
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (pthread_mutex_trylock(&tables_lock) == 0) {
+            pthread_mutex_unlock(&tables_lock);
+            return true;
+        }
+        step_aside();
+    }
+    return false;
+}
+
+static bool lacks_memory(int device) {
+    size_t available = 0, total = 0;
+    const size_t reserved = block_reserved(device);
+    bool old;
+    return reserved && device_answered(hip.MemGetInfo(&available, &total)) &&
+           available < reserved && available < count_idle(device, 0, &old);
+}
+
+/* With stock, the program has already freed the memory, and has waited for it then. So this
+ * function returns memory only if hipFree need not wait. */
+static void make_room_for_other_code(void) {
+    const int device = hip_current_device();
+    if (device >= MOST_DEVICES || runtime_forked || load_acquire(&stopping) ||
+        !PROOF(other_code_lacks_memory, lacks_memory(device)) ||
+        !PROOF(handler_holds_no_lock, tables_are_free()))
+        return;
+    for (struct block *block = block_first(); block; block = handle_next(block))
+        if (block_device(block) == device && is_idle_before(block, UINT64_MAX)) {
+            if (!PROOF(other_code_has_no_work, witness_others_have_no_work()) ||
+                !PROOF(program_has_no_work, no_stream_has_work()))
+                break;
+            (void)block_cache.evict(block_address(block));
+        }
+}
+
 /* ---- life ---- */
 
 void neighbours_start(void) {
+    other_code_allocates = make_room_for_other_code;
     neighbours.note_free = note_free;
     neighbours.ask = ask_neighbours;
 }

@@ -1,4 +1,5 @@
-/* Returns idle device memory to HIP for other processes on the device.
+/* Returns idle device memory to HIP for other processes on the device, and before other code of
+ * this process allocates.
  *
  * A process that holds much idle memory has a thread. The thread returns memory that the program
  * has not used for a second, as long as no stream has pending work. If an allocation of another

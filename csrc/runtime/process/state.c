@@ -6,6 +6,7 @@ bool runtime_forked;
 pthread_mutex_t tables_lock = PTHREAD_MUTEX_INITIALIZER;
 void (*register_exit)(void);
 void (*limit_reached)(void);
+void (*other_code_allocates)(void);
 
 #ifdef WITHOUT
 const char proof_left_out[64] = PROOF_NAME(WITHOUT);

@@ -64,6 +64,10 @@ static inline bool of_device(int wanted, int device) {
  * mgpu_rt.h). NULL: there is no such function. */
 extern void (*asked_for_memory)(int device, size_t bytes);
 
+/* Returns idle memory to HIP, because other code is about to allocate (driver/witness.h).
+ * memory/neighbours.c sets this pointer. */
+extern void (*other_code_allocates)(void);
+
 /* Registers the exit handler so that it runs before the handlers that HIP has registered so far;
  * lifecycle.c sets this pointer before HIP's first call. After the first use of each part of HIP,
  * the library calls the function again, because that part may have registered exit handlers. The

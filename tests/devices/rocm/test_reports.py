@@ -3,6 +3,7 @@ the library knows from the reports."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from mgpu_rt._cli import softgpu
 from tests.devices.rocm.surroundings import Popen, Surroundings
+from tests.runtime.driver import foreign
 from tests.support import recordings
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
@@ -166,3 +168,73 @@ def test_forks_and_joins_by_events_reuse_memory_without_a_question(
     calls = {name: row["calls"] for name, row in recordings.stats(out)["hip"].items()}
     assert calls["hipMalloc"] <= 6, calls
     assert "hipStreamQuery" not in calls and "hipEventQuery" not in calls, calls
+
+
+# ---- what other code calls ----
+
+
+def run(here: Surroundings, program: Path, *words: str, **env: str) -> tuple[str, str]:
+    """Returns what a program prints to stdout and stderr."""
+    Popen.here = here
+    command, pipes = [str(program), *words], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with Popen(command, env=here.environment({**os.environ, **env}), text=True, **pipes) as process:
+        said, errors = process.communicate(timeout=HANG)
+    assert process.returncode == 0, errors
+    return said, errors
+
+
+def linked(folder: Path, source: str) -> Path:
+    library = softgpu.BUILD / "lib" / "libmlir_rocm_runtime.so"
+    return compile_c(folder / "program", source, str(library), f"-Wl,-rpath,{library.parent}")
+
+
+def test_each_harmless_function_leaves_the_library_the_sole_user(
+    here: Surroundings, tmp_path: Path
+) -> None:
+    """The list of harmless functions has no function that the newest release lacks."""
+    program = linked(tmp_path, foreign.SOURCE)
+    said, errors = run(here, program, MGPU_RT_VERBOSE="1")
+    assert set(said.split()) <= set(foreign.HARMLESS) and len(said.split()) > 30, said
+    assert "was the first" not in errors
+    for name in foreign.OTHERS:
+        said, errors = run(here, program, name, MGPU_RT_VERBOSE="1")
+        assert "wrong" not in said
+        assert f"calls of HIP by other code: {name} was the first" in errors
+
+
+#: The device has 64 MB, of which the program frees 40. Three times other code then asks for the
+#: free memory, and allocates 48 MB. Prints whether it lacks memory.
+ROOM = """
+#include "program.h"
+static void *stream;
+static void use(void) {
+    void *block = mgpuMemAlloc(40 << 20, stream, false);
+    mgpuMemset32(block, 7, 1024, stream);
+    mgpuStreamSynchronize(stream);
+    mgpuMemFree(block, stream);
+}
+int main(void) {
+    void *place;
+    size_t available, total;
+    stream = mgpuStreamCreate();
+    for (int i = 0; i < 3; i++) {
+        use();
+        HIP(hipMemGetInfo, size_t *, size_t *)(&available, &total);
+        printf("%d ", available < 48 << 20);
+        use();
+        printf("%d ", HIP(hipMalloc, void **, size_t)(&place, 48 << 20));
+        HIP(hipFree, void *)(place);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("cache", ("on", "off"))
+def test_other_code_finds_the_memory_that_stock_leaves(
+    here: Surroundings, tmp_path: Path, cache: str
+) -> None:
+    chip = here.release.chips[0]
+    env = {"MGPU_RT_SOFTGPU": f"{chip},memory=64M", "MGPU_RT_MEMORY_LIMIT": "1"}
+    said, errors = run(here, linked(tmp_path, ROOM), MGPU_RT_CACHE=cache, **env)
+    assert said == "0 " * 6, errors

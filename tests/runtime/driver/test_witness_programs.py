@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.driver import foreign
 from tests.runtime.driver.test_witness import TELLS
 from tests.support.child import ROOT, STUB
 from tests.support.compiled import compile_c
@@ -53,6 +54,29 @@ def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: P
     assert done.stdout == "2 streams, 0 misuses\n", done.stderr
 
 
+# ---- what changes nothing, and what ends the sole use ----
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return program(tmp_path_factory.mktemp("foreign"), foreign.SOURCE)
+
+
+def test_each_harmless_function_leaves_the_library_the_sole_user(calls: Path) -> None:
+    assert sorted(foreign.HARMLESS) == sorted(foreign.listed())
+    done = run_program(calls, **TELLS, MGPU_RT_VERBOSE="1")
+    called = done.stdout.split()
+    assert set(called) <= set(foreign.HARMLESS) and len(called) > 15, called
+    assert "was the first" not in done.stderr
+
+
+@pytest.mark.parametrize("name", foreign.OTHERS)
+def test_a_function_that_is_not_harmless_ends_the_sole_use(calls: Path, name: str) -> None:
+    done = run_program(calls, name, **TELLS, MGPU_RT_VERBOSE="1")
+    assert "wrong" not in done.stdout
+    assert f"calls of HIP by other code: {name} was the first" in done.stderr
+
+
 #: The file that hears HIP's reports, over a HIP of two functions: the library's probe, and one that
 #: other code calls. The processor stops after each instruction of a question about another thread's
 #: stream. In each round, a signal handler calls HIP at one instruction: the first, the second, and
@@ -67,6 +91,8 @@ struct counts counts;
 struct options options;
 unsigned runtime_mode;
 bool runtime_forked;
+int hip_device_count;
+void (*other_code_allocates)(void);
 int hip_version = HIP_7;
 void report_verbose(const char *format, ...) { (void)format; }
 void report_once(struct advice *advice, ...) { (void)advice; }

@@ -53,18 +53,31 @@ def notes(report: Report) -> list[str]:
     """Returns the lines that follow the source places in a report."""
     if report["kind"] == "stream-as-event":
         return [
-            "LLVM's own library then waits for nothing. LLVM 22 and older lower a gpu.wait to "
-            "this call if its token is a block's argument; some builds lower an async.execute to "
-            "it (llvm #170833)"
+            "LLVM's own library then waits for nothing, or ends by SIGSEGV with HIP 5.2. LLVM 22 "
+            "and older lower a gpu.wait to this call if its token is a block's argument; some "
+            "builds lower an async.execute to it (llvm #170833)"
         ]
     if report["kind"] == "missing-wait":
         return [_missing_wait(report)]
-    if report["kind"] == "never-destroyed" and report["object"] == "stream":
-        return [
-            "a gpu.wait without async destroys the streams of its tokens (in C: "
-            "mgpuStreamDestroy): list a token of this stream, even if a gpu.wait async joined it"
-        ]
+    if report["kind"] == "never-destroyed":
+        return _never_destroyed(report)
+    if report["kind"] == "use-after-destroy" and report["object"] == "stream":
+        return [f"{_DESTROYS}: begin the next chain of tokens by a gpu.wait async without tokens"]
     return []
+
+
+_DESTROYS = "a gpu.wait without async destroys the streams of its tokens (in C: mgpuStreamDestroy)"
+
+
+def _never_destroyed(report: Report) -> list[str]:
+    if "_cffi_backend" in report["place"][0]["object"]:  # the package mgpu_rt made it
+        return [
+            "mgpu_rt releases no Stream, and no array with pending work, that lives until Python "
+            "ends: this is harmless, and a del before the end releases it"
+        ]
+    if report["object"] != "stream":
+        return []
+    return [f"{_DESTROYS}: list a token of this stream, even if a gpu.wait async joined it"]
 
 
 _WAIT = "a gpu.wait on its token (in C: mgpuStreamSynchronize)"

@@ -122,6 +122,8 @@ def text(report: Report) -> str:
         )
     if report["kind"] == "uninitialised":
         said += [f"  {line}" for line in _origin(report)]
+    elif report["kind"] == "unordered":
+        said += [f"  {line}" for line in _long_launch(report)]
     elif "other" in report:
         said += [f"  {line}" for line in _other(report)]
     said += [f"  {line}" for line in orders.notes(report)]
@@ -170,7 +172,12 @@ def _other(report: Report) -> list[str]:
     if "op" in other:
         return _other_op(report, other)
     where = f"at {_code(other)}" if "instruction" in other else "at an unknown place"
-    if _group(other) == _group(report):
+    if _group(other) == _group(report) and other.get("offset") == report["offset"]:
+        advice = (
+            "nothing orders the two waves at this instruction: make its access atomic, or let one "
+            "thread make it; in a loop, a gpu.barrier in each round would order them"
+        )
+    elif _group(other) == _group(report):
         advice = "nothing orders the two waves: a gpu.barrier between the accesses would"
     else:
         advice = "nothing orders workgroups of one launch: two launches would, or atomic accesses"
@@ -185,6 +192,14 @@ def _other_op(report: Report, other: Report) -> list[str]:
     return [*said, orders.advice(report)]
 
 
+def _long_launch(report: Report) -> list[str]:
+    place = report.get("other", {}).get("place")
+    return [
+        *([f"launched by {_place(place)}"] if place else []),
+        "a kernel that loops without end, or waits for a later call of the host, does not end here",
+    ]
+
+
 #: Maps each use of an uninitialised value to the text of the report.
 _USE = {
     "branch": "branches on a value that nothing wrote",
@@ -196,12 +211,15 @@ _USE = {
 def _origin(report: Report) -> list[str]:
     other = report.get("other")
     if report["use"] == "copy":
-        return _writer(other) if other else []
+        return _writer(other) if other else [_NO_WRITER]
     if other is None:
         return ["it came from a register that the kernel had not set"]
     place = {"workgroup": "workgroup memory", "scratch": "scratch memory"}.get(report["memory"])
     at = f"0x{other['address']:x}"
     return [f"loaded at {_code(other)}", f"from {at} of {place or _within(report)}"]
+
+
+_NO_WRITER = "only kernels, copies and fills count: no store of host code to a GPU's memory does"
 
 
 def _writer(other: Report) -> list[str]:
@@ -219,8 +237,8 @@ TEXTS = {
     "missing-wait": "nothing waits for the {copies} to the host on {whose_stream}",
     "early-free": "{call} frees memory that {other_op} uses",
     "early-unregister": "{call} unregisters memory that {other_op} uses",
-    "unordered": "a kernel ran longer than a minute, for which check waits after each launch: from "
-    "there on, check has not examined the order of streams",
+    "unordered": "{long_kernel} ran longer than a minute, for which check waits after each launch: "
+    "from there on, check has not examined the order of streams",
     "stopped": "{text}",
     "double-free": "{call} frees memory that was freed before",
     "free-inside": "{call} frees by an address that is not the allocation's first",
@@ -260,6 +278,9 @@ _WORDS: dict[str, Callable[[Report], str]] = {
     "uses": lambda r: _use(r),
     "group": lambda r: "wave" if r["parts"] == "lanes" else "workgroup",
     "other_op": lambda r: orders.op(r["other"]),
+    "long_kernel": lambda r: (
+        f"kernel {r['other']['kernel']}" if "kernel" in r.get("other", {}) else "a kernel"
+    ),
     "other_accesses": lambda r: _OTHERS_ACCESS[r["other"]["access"]],
     "whose_stream": lambda r: orders.stream(r),
     "copies": lambda r: f"last of {r['count']:,} copies" if r["count"] > 1 else "copy",

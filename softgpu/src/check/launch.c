@@ -54,11 +54,13 @@ void softgpu_launch_called(uint32_t op, const struct softgpu_clock *clock) {
     pthread_mutex_unlock(&device.lock);
 }
 
-static void give_up(void) {
+static void give_up(uint32_t op) {
     struct softgpu_report report;
-    softgpu_order_lost();
     softgpu_report_begin(&report, "unordered");
+    if (softgpu_op_at(op))
+        softgpu_report_other(&report, op, 0, NULL);
     softgpu_report_end(&report);
+    softgpu_order_lost();
 }
 
 void softgpu_launch_await(void) {
@@ -71,7 +73,7 @@ void softgpu_launch_await(void) {
         idle = is_idle();
     }
     if (!idle)
-        give_up();
+        give_up(device.op); /* this thread has set it, and no other launch begins before */
     pthread_mutex_lock(&device.lock);
     if (idle)
         free(device.clock);

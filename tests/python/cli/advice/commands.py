@@ -239,6 +239,26 @@ GIVEN = {
         "unjoined.mlir > joint.mlir && mgpu-rt check joint.mlir",
         (12, "mgpu-rt: 1 warning"),
     ),
+    "a chain of tokens that goes on after a wait": (
+        "mgpu-rt check waited.mlir",
+        r"begin the next chain of tokens by a (gpu.wait async) without tokens",
+        "sed 's/gpu.wait .%a3.$/&\\n    %next = {0}/; s/%a4 = gpu.dealloc async .%a3/"
+        "%a4 = gpu.dealloc async [%next/' waited.mlir > next.mlir && mgpu-rt check next.mlir",
+        (12, "found no fault"),
+    ),
+    "one store of two waves": (
+        "mgpu-rt check same.mlir",
+        r"at this instruction: make its access (atomic), or let one thread make it",
+        "sed 's/memref.store \\(.*\\) : \\(.*\\)/%old = memref.{0}_rmw maxs \\1 : "
+        "(i32, \\2) -> i32/' same.mlir > max.mlir && mgpu-rt check max.mlir",
+        (7, "found no fault"),
+    ),
+    "an object that Python holds to its end": (
+        f"mgpu-rt check {sys.executable} holds.py",
+        r"lives until Python ends: this is harmless, and a (del) before the end releases it",
+        f"echo {{0}} stream >> holds.py; mgpu-rt check {sys.executable} holds.py",
+        (0, "found no fault"),
+    ),
     "a stream that another has joined": (
         "mgpu-rt check joined.mlir",
         r"list a token of this stream, even if a gpu.wait async joined it",

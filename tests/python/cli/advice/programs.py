@@ -162,6 +162,23 @@ SIZED = """func.func @size() -> index {
   %size = arith.constant 512 : index
   return %size : index
 }"""
+#: Each of 128 threads stores its number into the same element.
+SAME = """func.func @main() -> i32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %seven = arith.constant 7 : i32
+  %gpu = gpu.alloc () : memref<1xi32>
+  gpu.memset %gpu, %seven : memref<1xi32>, i32
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c128, %sy = %c1, %sz = %c1) {
+    %number = arith.index_cast %tx : index to i32
+    memref.store %number, %gpu[%c0] : memref<1xi32>
+    gpu.terminator
+  }
+  gpu.dealloc %gpu : memref<1xi32>
+  return %seven : i32
+}"""
 ADDS = """%seven = arith.constant 7 : i32
     %sum = arith.addi %number, %seven : i32"""
 LONG = """func.func @main() -> i64 {
@@ -301,6 +318,9 @@ PROGRAMS = {
     "joined.mlir": TWO_STREAMS.replace("%b3 =", f"{BOTH}\n    %b3 =").replace(
         "func async [%b2]", "func async [%both]"
     ),
+    "waited.mlir": TWO_STREAMS.replace("    %b0 =", "    gpu.wait [%a3]\n    %b0 =", 1),
+    "same.mlir": SAME,
+    "holds.py": "import mgpu_rt\nstream = mgpu_rt.Stream()\n",
     "forks.py": FORKS,
     "captures.py": CAPTURES,
     "on-host.mlir": ON_THE_HOST,

@@ -14,6 +14,7 @@ import pytest
 
 from bench.models.zoo import MODELS
 from mgpu_rt._cli import child, softgpu
+from mgpu_rt._cli.check import reports
 from tests.python.cli import seeded
 from tests.python.runtime.hooked import hip, program
 from tests.runtime.programs.test_programs import LEAKING
@@ -188,6 +189,19 @@ def test_the_last_line_says_that_a_process_of_the_program_did_not_exit(end: str)
     done = check("--", "sh", "-c", '"$@"; exit 3', "sh", sys.executable, "-c", code)
     said = f"mgpu-rt: found no fault before a signal or _exit ended the program{UNEXAMINED}\n"
     assert (done.returncode, done.stderr.splitlines(keepends=True)[-1]) == (3, said)
+
+
+def test_a_warning_names_the_kernel_that_ran_for_a_minute() -> None:
+    frame = {"object": "p", "offset": 16, "symbol": "main", "line": "p.mlir:7"}
+    other = {"op": "launch", "stream": 1, "place": [frame], "kernel": "spins"}
+    said = reports.text({"kind": "unordered", "other": other}).splitlines()
+    assert said[0].startswith("warning: kernel spins ran longer than a minute, for which check ")
+    assert said[1:] == [
+        "  launched by main (p.mlir:7)",
+        "  a kernel that loops without end, or waits for a later call of the host, does not end "
+        "here",
+    ]
+    assert reports.text({"kind": "unordered"}).startswith("warning: a kernel ran longer than a ")
 
 
 INTERCEPTED = """

@@ -104,9 +104,7 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
 def comparison(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options that say how elements of memory are compared."""
     for option in (
-        click.option(
-            "--dtype", default="f32", show_default=True, help="The type of the elements in memory."
-        ),
+        click.option("--dtype", help="The type of the elements in memory.  [default: f32]"),
         click.option(
             "--ulps",
             type=click.IntRange(min=0),

@@ -51,15 +51,16 @@ class Allowed(NamedTuple):
     def is_exact(self) -> bool:
         return self.tolerance is None and not self.ulps
 
-    def check(self) -> None:
-        """Raises ValueError for values that `differences` does not accept."""
+    def check(self, *, as_elements: bool = False) -> None:
+        """Raises ValueError for values that `differences` does not accept, and ImportError if it
+        needs NumPy."""
         if self.dtype not in DTYPES:
             known = ", ".join(DTYPES)
             raise ValueError(f"'{self.dtype}' is not a type of numbers: name one of {known}")
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
             raise ValueError(f"the tolerance is {self.tolerance}, but must be a number from 0 up")
-        if not self.is_exact:
-            numpy_for("--tolerance")
+        if as_elements or not self.is_exact:
+            numpy_for("--dtype" if self.is_exact else "--tolerance")
 
 
 def differences(

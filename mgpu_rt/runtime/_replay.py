@@ -66,7 +66,10 @@ class Recording:
         paths = [self.folder / name for name in names]
         self.launches = [_recorded.read(p) for p in paths if os.path.lexists(p / LAUNCH)]
         if not self.launches:
-            raise Damaged(f"'{self.folder}' holds no launch: no recording in it is complete")
+            raise Damaged(
+                f"'{self.folder}' holds no complete launch: name a folder into which `mgpu-rt run "
+                "--record` has recorded one"
+            )
 
     def replay(
         self,
@@ -78,15 +81,15 @@ class Recording:
         shared: int | None = None,
         iterations: int = 1,
         tolerance: float | None = None,
-        dtype: str = "f32",
+        dtype: str | None = None,
         ulps: int = 0,
     ) -> Replayed:
         """Repeats a recorded launch in this process, and compares the resulting memory.
 
         `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
-        from the recorded memory. Without a tolerance, bytes are compared. With a tolerance, which
-        needs NumPy, elements of `dtype` may differ by the tolerance or by `ulps`. `dtype` is one of
-        f16, bf16, f32, f64, i8, i16, i32 and i64.
+        from the recorded memory. Without a type and a tolerance, bytes are compared. With one of
+        them, which needs NumPy, elements of `dtype` are compared, by default f32. They may differ
+        by the tolerance or by `ulps`. `dtype` is one of f16, bf16, f32, f64, i8, i16, i32 and i64.
 
         Raises ValueError before any launch if a launch cannot be repeated. Raises RuntimeError
         if HIP refuses a launch.
@@ -94,8 +97,8 @@ class Recording:
         launch = self._launch(number)
         if iterations < 1:
             raise ValueError(f"the number of iterations is {iterations}, but must be at least 1")
-        allowed = Allowed(tolerance, ulps, dtype)
-        allowed.check()
+        allowed = Allowed(tolerance, ulps, dtype or "f32")
+        allowed.check(as_elements=bool(dtype))
         launch = replace(
             launch,
             grid=launch.grid if grid is None else three("grid", grid),
@@ -118,7 +121,8 @@ class Recording:
                 continue  # the first one suffices
             iteration += 1
             for at, (_, after) in enumerate(contents):
-                found += differences(at, replay.content(at), after, allowed)
+                now = replay.content(at)
+                found += differences(at, now, after, allowed, as_elements=bool(dtype))
         return Replayed(launch.label, len(contents), iteration, found, seconds)
 
     def _launch(self, number: int) -> RecordedLaunch:

@@ -28,7 +28,7 @@ def diff(
     device: str,
     tolerance: float | None,
     ulps: int,
-    dtype: str,
+    dtype: str | None,
     wanted: source.Wanted,
 ) -> None:
     """Find the first launch that leaves different results in the two programs.
@@ -58,7 +58,7 @@ def diff(
     commands = _programs(programs, device)
     try:
         numpy_for("mgpu-rt diff")
-        (allowed := Allowed(tolerance, ulps, dtype)).check()
+        (allowed := Allowed(tolerance, ulps, dtype or "f32")).check()
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
     on = ([preload.announced(each) for each in device.split(",")] * 2)[:2]

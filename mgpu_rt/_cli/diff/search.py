@@ -23,7 +23,7 @@ from mgpu_rt._images import image as images
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._difference import Allowed, Difference, differences
-from mgpu_rt.runtime._folder import LaunchFolder
+from mgpu_rt.runtime._folder import LAUNCH, LaunchFolder
 from mgpu_rt.runtime._recorded import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
@@ -85,7 +85,7 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
             f"{who} has {len(found)} processes that launch kernels: diff compares one; run one "
             "rank, or the process alone"
         )
-    if not any(path.glob("[!.]*") for path in found):
+    if not any(launch for path in found for launch in path.glob(f"[!.]*/{LAUNCH}")):
         how = "made through this library"
         how = "recorded: the lines above give the reason" if found or is_lost else how
         raise CommandError(f"{who} ended with status {ended.status}, and no launch was {how}")

@@ -238,6 +238,16 @@ def test_a_launch_without_device_memory_is_not_called_equal(
     ]
 
 
+@pytest.mark.check
+def test_a_side_whose_only_launch_fails_says_so(tmp_path: Path) -> None:
+    for threads in (250, 512):
+        text = SIZED.replace("THREADS", str(threads)).replace("FILL", "7")
+        (tmp_path / f"{threads}.mlir").write_text(text)
+    done = diff(tmp_path / "512.mlir", tmp_path / "250.mlir")
+    said = "no launch was recorded: the lines above give the reason\n"
+    assert done.returncode == 2 and done.stderr.endswith(said), done.stderr
+
+
 def test_a_program_in_mlir_that_is_missing_is_not_found() -> None:
     for words in (("no.mlir", "other.mlir"), ("--entry", "f", "no.mlir", "other.mlir")):
         assert "mgpu-rt: 'no.mlir' was not found\n" in diff(*words).stderr

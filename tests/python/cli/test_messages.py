@@ -241,7 +241,7 @@ CHECK = [
     ("folder", 2, "is not an executable file"),
 ]
 REPLAY = [
-    ("folder", 2, "holds no launch"),
+    ("folder", 2, "holds no complete launch: name a folder into which"),
     ("folder --image empty", 2, "is empty"),
     ("folder --grid 1x1x1x1", 2, "is not one to three sizes"),
     ("folder --block x", 2, "is not one to three sizes"),

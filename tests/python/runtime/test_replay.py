@@ -41,6 +41,12 @@ def test_a_replay_that_writes_less_says_where(recorded: Path) -> None:
     assert replay(recorded, "--grid", 1, "--tolerance", 3).returncode == 0
 
 
+def test_a_type_of_elements_compares_elements(recorded: Path) -> None:
+    done = replay(recorded, "--grid", 1, "--dtype", "i16")
+    assert "memory block 0: " in done.stdout and " elements (i16) differ, " in done.stdout
+    assert " bytes differ, " in replay(recorded, "--grid", 1).stdout
+
+
 def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes((folders_of(recorded)[0] / launches_of(recorded)[0]["image"]).read_bytes())

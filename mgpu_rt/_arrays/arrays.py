@@ -131,14 +131,14 @@ class DeviceArray:
         array. Raises ValueError, TypeError or HipError."""
         given = _given(array)
         if given.shape != self.shape or given.type != self._array.type:
+            kind = ELEMENTS[given.type].numpy if given.type in ELEMENTS else "an unknown type"
             raise ValueError(
-                f"{self!r} takes only an array of equal shape and type, but got "
-                f"{given.type or 'elements of an unknown type'}, shape {given.shape}"
+                f"{self!r} takes only an array of equal shape and type, but got {kind}, shape "
+                f"{given.shape}"
             )
         if not (self._array.is_contiguous and given.is_contiguous):
             raise ValueError(
-                "the elements of both arrays have to lie one after the other: pass "
-                "numpy.ascontiguousarray(array)"
+                "the elements have to lie one after the other: pass numpy.ascontiguousarray(array)"
             )
         uses = self._uses(writes=True)
         uses.add(given.work, writes=False)
@@ -163,7 +163,7 @@ def _given(array: Any) -> Array:
     """Converts an array of another package. Raises TypeError."""
     found = array_of(array)
     if found is None:
-        raise TypeError(f"a {type(array).__name__} is not an array")
+        raise TypeError(f"a {type(array).__name__} is not an array: pass numpy.array(...) of it")
     if found.type not in ELEMENTS:
         kind = f"the type '{found.type}'" if found.type else "an unknown type"
         raise TypeError(f"a device array cannot have elements of {kind}")

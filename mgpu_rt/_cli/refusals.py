@@ -19,22 +19,19 @@ if TYPE_CHECKING:
 _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
 #: Functions of which LLVM's libraries define only _mlir_ciface_....
 _ONLY_WRAPPERS = {f"printMemref{kind}" for kind in ("I8", "I16", "F16", "BF16")}
-_ERROR = re.compile(r"^\S+: error: ", re.MULTILINE)
-#: A tool's message is shown up to this many characters: LLVM may print a whole kernel.
-_SHOWN = 3000
 
 
 @contextmanager
 def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
     """Turns the errors of a lowering into a CommandError, after the message of the tool."""
-    from mgpu_rt._lowering import object_files, pipelines, toolchain
+    from mgpu_rt._lowering import object_files, pipelines, preparation, toolchain
 
     try:
         yield
     except toolchain.LoweringFailed as failed:
         if toolchain.is_unknown_chip(failed):
             raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
-        click.echo(_named(failed, program), err=True)
+        click.echo(preparation.complaint(failed, program), err=True)
         raise _refusal(failed, program, pipeline.llvm) from None
     except toolchain.ToolchainMissing as error:
         absent = toolchain.missing(object_files.needs(pipeline))
@@ -53,23 +50,6 @@ def _without(absent: list[ToolchainMissing]) -> CommandError:
         f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; `mgpu-rt "
         "doctor` shows which releases of LLVM are complete"
     )
-
-
-def _named(failed: LoweringFailed, program: str) -> str:
-    """Returns a tool's message, in which the program's name replaces `<stdin>`. If there is advice,
-    the first error is enough."""
-    from mgpu_rt._lowering import preparation
-
-    complaint = failed.complaint
-    errors = [found.start() for found in _ERROR.finditer(complaint)]
-    if len(errors) > 1 and preparation.advice(complaint):
-        complaint = complaint[: errors[1]].rstrip()
-    if len(complaint) > _SHOWN:
-        complaint = f"{complaint[:_SHOWN].rpartition(chr(10))[0]}\n..."
-    if program == "-":
-        return complaint
-    name = program if failed.reads_source else f"{program}, lowered"
-    return complaint.replace("<stdin>", name)
 
 
 def _refusal(failed: LoweringFailed, program: str, llvm: int) -> CommandError:

@@ -23,6 +23,13 @@ class InOut:
     array: Any
 
 
+def _otherwise(kind: str) -> str:
+    """Returns what a function may take in place of a type that Python cannot pass."""
+    if kind in ("f16", "bf16"):
+        return ": let the function take an f32, and truncate it (arith.truncf)"
+    return ": give the memref a rank" if kind.startswith("memref<*") else ""
+
+
 class Arguments:
     """The arguments of a call, checked against the function's types.
 
@@ -54,7 +61,7 @@ class Arguments:
         if isinstance(kind, types.Scalar):
             return values.encode(value, kind)
         if isinstance(kind, types.Other):
-            raise TypeError("Python cannot pass this type")
+            raise TypeError(f"Python cannot pass this type{_otherwise(kind.text)}")
         if isinstance(value, InOut):
             value = self._copy(value.array)
         array = array_argument(value, self.uses)

@@ -75,6 +75,12 @@ class Library:
         return f"<mgpu_rt.Library '{self.path}': {', '.join(self) or 'types unknown'}>"
 
 
+def _is_other(error: str) -> bool:
+    """Returns whether the loader says that a file is there, and is no shared library."""
+    words = ("only ET_DYN", "invalid ELF header", "dynamically load position-independent executabl")
+    return any(each in error for each in words)
+
+
 class _Loaded:
     """The loaded library, which is unloaded when the last reference to this object is gone."""
 
@@ -86,7 +92,8 @@ class _Loaded:
         try:
             self.library = ctypes.CDLL(path, os.RTLD_NOW)
         except OSError as error:
-            raise OSError(f"{path} cannot be loaded: {error}") from None
+            how = "; `mgpu-rt lower --emit library` makes one" if _is_other(str(error)) else ""
+            raise OSError(f"{path} cannot be loaded: {error}{how}") from None
         handle = self.library._handle
         runtime.finalize(self, _ctypes.dlclose, handle, survives_reset=True)
         runtime.check(f"the device code in {path} was not loaded")

@@ -63,6 +63,8 @@ def _contents(data: bytes, name: str) -> Contents:
         return _host(data, name)
     if text := _ptx_at(data, 0, len(data)):
         return Contents(with_article(text.kind), [text])
+    if name.strip("'").endswith(".mlir"):
+        raise NothingFound(f"{name} holds no device code: lower it by `mgpu-rt lower`")
     raise NothingFound(
         f"{name} holds no device code: name a code object, an offload bundle, a fatbin, PTX, or an "
         "ELF file that holds them"

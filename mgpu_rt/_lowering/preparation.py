@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import host_memory
 from mgpu_rt._lowering.pipelines import Pipeline
+from mgpu_rt._lowering.toolchain import LoweringFailed
 
 _COMMENT = re.compile(r"//[^\n]*")
 _GPU_MODULE = re.compile(r"^\s*gpu\.module\b")
@@ -278,3 +279,22 @@ def advice(complaint: str) -> str:
         if found := re.search(pattern, complaint):
             return words.format(*found.groups())
     return ""
+
+
+_ERROR = re.compile(r"^\S+: error: ", re.MULTILINE)
+#: A tool's message is shown up to this many characters: LLVM may print a whole kernel.
+_SHOWN = 3000
+
+
+def complaint(failed: LoweringFailed, program: str) -> str:
+    """Returns a tool's message, in which the program's name replaces `<stdin>`. The name "-" stands
+    for a program without a file. If there is advice, the first error is enough."""
+    said = failed.complaint
+    errors = [found.start() for found in _ERROR.finditer(said)]
+    if len(errors) > 1 and advice(said):
+        said = said[: errors[1]].rstrip()
+    if len(said) > _SHOWN:
+        said = f"{said[:_SHOWN].rpartition(chr(10))[0]}\n..."
+    if program == "-":
+        return said
+    return said.replace("<stdin>", program if failed.reads_source else f"{program}, lowered")

@@ -33,7 +33,8 @@ def lower(
     Raises RuntimeError if a tool is missing or refuses the program, ValueError or OSError if
     `source` is no program.
     """
-    text, stem = _read(source)
+    text, name = _read(source)
+    stem = Path(name).stem if name != "-" else "program"
     pipeline = preparation.prepared(text, pipelines.pipeline(llvm, chip, image=image, first=first))
     key = (pipelines.RECIPE, text, "library", pipeline, tuple(link), tuple(graph))
     if _layout.INSTALLED:  # several installations share a user's folder
@@ -48,19 +49,17 @@ def lower(
             stem, ".so", key, lambda: [*object_files.tools(pipeline), toolchain.compiler()], make
         )
     except toolchain.LoweringFailed as failed:
+        said, why = preparation.complaint(failed, name), preparation.advice(failed.complaint)
         if toolchain.is_unknown_chip(failed):
-            raise failed.with_advice(pipelines.unknown_chip(pipeline)) from None
-        if why := preparation.advice(failed.complaint):
-            raise failed.with_advice(why) from None
-        raise
+            why = pipelines.unknown_chip(pipeline)
+        raise failed.with_message(said, why) from None
 
 
 def _read(source: str | bytes | os.PathLike[str]) -> tuple[str, str]:
-    """Returns the text of a program, and a name for its files. A string with a newline or a brace
-    is the text itself; any other string is a path."""
+    """Returns the text of a program, and its file, or "-" for a text. A string with a newline or a
+    brace is the text itself; any other string is a path."""
     if isinstance(source, bytes):
         source = source.decode()
     if isinstance(source, str) and ("\n" in source or "{" in source):
-        return source, "program"
-    path = Path(source)
-    return path.read_text(), path.stem
+        return source, "-"
+    return Path(source).read_text(), os.fspath(source)

@@ -64,9 +64,9 @@ class LoweringFailed(RuntimeError):
         """Returns the tool that failed, and not the program that ran it in a namespace."""
         return next((word for word in self.command if "mlir-" in word), self.command[0])
 
-    def with_advice(self, advice: str) -> LoweringFailed:
-        """Returns a copy of this error whose message ends with the advice."""
-        return LoweringFailed(self.command, self.status, f"{self.complaint}\n{advice}")
+    def with_message(self, *lines: str) -> LoweringFailed:
+        """Returns a copy of this error with these lines in place of the tool's message."""
+        return LoweringFailed(self.command, self.status, "\n".join(filter(None, lines)))
 
 
 def is_unknown_chip(failed: LoweringFailed) -> bool:

@@ -33,6 +33,13 @@ FIRST = f"""func.func @first(%x: memref<?xf32, strided<[?]>>) -> f32 {C_INTERFAC
   %first = memref.load %x[%c0] : memref<?xf32, strided<[?]>>
   return %first : f32
 }}"""
+HALF = """func.func @half(%x: f16) -> f32 {
+  %wide = arith.extf %x : f16 to f32
+  return %wide : f32
+}"""
+HALF_OF_F32 = HALF.replace("%x: f16", "%given: f32").replace(
+    "  %wide", "  %x = arith.truncf %given : f32 to f16\n  %wide", 1
+)
 BIG = numpy.arange(1000, dtype=">f4")
 MASKED = numpy.ma.array(numpy.arange(1000, dtype="f4"))
 GAPS = numpy.arange(2000, dtype="f4")[::2]
@@ -117,6 +124,11 @@ ADVICE: dict[str, tuple[Code, str, Code]] = {
         lambda: hooked("on_lanch"),
         "nothing calls Mine.on_lanch: do you mean on_launch?",
         lambda: hooked("on_launch"),
+    ),
+    "a half as an argument": (
+        lambda: Library(mgpu_rt.lower(HALF)).half(1.5),
+        "let the function take an f32, and truncate it (arith.truncf)",
+        lambda: Library(mgpu_rt.lower(HALF_OF_F32)).half(1.5) == 1.5,
     ),
     "a result in registers": (
         lambda: Library(mgpu_rt.lower(PAIR.replace("ATTRIBUTES", ""))).pair,

@@ -11,6 +11,7 @@ import pytest
 
 import mgpu_rt
 from mgpu_rt._lowering import cache, object_files
+from tests.python.cli.advice.programs import PROGRAMS
 from tests.python.functions import HOST
 from tests.support.child import Mgpu, in_child
 from tests.support.command import COMMAND
@@ -50,6 +51,16 @@ def test_functions_may_have_names_of_attributes() -> None:
     functions = mgpu_rt.Library(mgpu_rt.lower(text))
     assert functions["path"]() == functions.forward() == 3
     assert [name for name, count in Counter(dir(functions)).items() if count > 1] == []
+
+
+def test_a_refusal_names_the_file_and_shows_no_whole_kernel(tmp_path: Path) -> None:
+    source = tmp_path / "small.mlir"
+    source.write_text(PROGRAMS["small.mlir"])
+    with pytest.raises(RuntimeError, match=r"small\.mlir:\d+:\d+: error: ") as refused:
+        mgpu_rt.lower(source)
+    said = str(refused.value)
+    assert "use f16 or bf16" in said.splitlines()[-1]
+    assert "<stdin>" not in said and len(said.splitlines()) < 9
 
 
 def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:

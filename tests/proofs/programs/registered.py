@@ -52,15 +52,19 @@ def passed(p: Script, host: int, seed: int, count: int = WORDS) -> None:
 
 
 def read_late(p: Script, host: int, count: int = WORDS) -> None:
-    """A copy from memory that is not registered has read the memory when the copy returns."""
-    stream = p.stream()
+    """A copy from memory that is not registered has read the memory when the copy returns. Only a
+    copy to other host memory is HIP's own."""
+    stream, there = p.stream(), mapped(p, 3)
     block = p.alloc(stream, count)
-    p.step("hostset", host, count, 1)
-    held = p.hold(stream)
-    p.copy(block, host, stream, count)
-    p.step("hostset", host, count, 2)
-    p.let(held)
+    for to in (block, there):
+        p.step("hostset", host, count, 1)
+        held = p.hold(stream)
+        p.copy(to, host, stream, count)
+        p.step("hostset", host, count, 2)
+        p.let(held)
+        p.sync(stream)
     p.read(block, stream, content(pattern(1, count)), count)
+    p.see(there, content(pattern(1, count)), count)
     p.free(block, stream)
     p.unstream(stream)
 

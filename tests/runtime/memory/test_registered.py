@@ -32,10 +32,7 @@ SOURCES = ROOT / "tests" / "support" / "hosts" / "registered"
 KERNEL = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
 
 #: Cases in which only the device could notice a wrong registration.
-CASES = (
-    *("brk", "huge", "touching", "grown", "first-page-is-shared", "last-page-is-shared"),
-    *("private-file", "pageable", "exit"),
-)
+CASES = ("brk", "huge", "touching", "grown", "private-file", "pageable", "exit")
 
 #: The lines that stock prints for a second unregister, a second register and a third unregister.
 ERRORS = """\

@@ -256,18 +256,17 @@ void block_pool_put(struct block *block) {
 
 bool block_unlink(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
-    if (block->loose) {
+    if (!block->loose && !block->listed.queue) {
+        struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
+        if (UNLIKELY(stream && (!pool || pool->device != block->device)))
+            pool = pool_on(stream, block->device);
+        return pool && take_from_ways(pool, block);
+    }
+    if (block->loose)
         take_loose(block);
-        return true;
-    }
-    if (block->listed.queue) {
+    else
         queue_remove(&block->listed);
-        return true;
-    }
-    struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
-    if (UNLIKELY(stream && (!pool || pool->device != block->device)))
-        pool = pool_on(stream, block->device);
-    return pool && take_from_ways(pool, block);
+    return true;
 }
 
 void block_device_is_idle(struct block *block) {

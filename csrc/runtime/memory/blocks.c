@@ -335,13 +335,13 @@ struct block_freed block_free(void *address, struct stream *stream) {
         freed.verdict = FREE_TO_HIP;
     else if (UNLIKELY(!in_order) || UNLIKELY(!block_set_fences(block, stream, care)))
         is_kept = wait_until_idle(block, &freed);
-    if (UNLIKELY(!is_kept)) {
+    if (LIKELY(is_kept)) {
+        block_pool_put(block); /* from here on another thread may take the block */
+        if (UNLIKELY(care))
+            eviction_after_free(block, device);
+    } else {
         freed.error = block_free_by_hip(block, address);
-        return freed;
     }
-    block_pool_put(block); /* from here on another thread may take the block */
-    if (UNLIKELY(care))
-        eviction_after_free(block, device);
     return freed;
 }
 

@@ -185,28 +185,32 @@ static size_t limit_of(int device) {
     return limit;
 }
 
-/* Calls HIP to free an idle block that the caller has removed from its pool and from the table. */
+/* Removes an idle block from its pool and from the table. Returns false if another thread moves the
+ * block into or out of a pool just now; the block then stays. Under tables_lock. */
+static bool remove_idle(struct block *block) {
+    if (!PROOF(block_leaves_its_pool_first, block_unlink(block)))
+        return false;
+    block_remove(block);
+    return true;
+}
+
+/* Calls HIP to free a block that the caller has removed. */
 static hipError_t evict_removed(struct block *block) {
     stats_eviction(CACHE_MEMORY);
     return block_free_by_hip(block, block_address(block));
 }
 
-/* Removes an idle block from its pool, and calls HIP to free the block; *error is HIP's answer.
- * Returns false if the block is not idle. */
+/* Removes a block, and calls HIP to free the block; *error is HIP's answer. Returns false if the
+ * block is not idle. */
 static bool evict_idle(struct block *block, hipError_t *error) {
     if (load_acquire(&block->state) != BLOCK_IDLE)
         return false;
     pthread_mutex_lock(&tables_lock);
-    /* While another thread moves the block into a pool, block_unlink does not find the block, and
-     * the block stays. */
-    const bool owned = block_unlink(block);
-    if (PROOF(block_leaves_its_pool_first, owned))
-        block_remove(block);
+    const bool removed = remove_idle(block);
     pthread_mutex_unlock(&tables_lock);
-    if (!owned)
-        return false;
-    *error = evict_removed(block);
-    return true;
+    if (removed)
+        *error = evict_removed(block);
+    return removed;
 }
 
 static bool is_idle_on(int device, const struct block *block) {
@@ -236,14 +240,11 @@ static struct block *remove_oldest_block(int device, size_t enough) {
             eviction_enqueue(block);
             return NULL;
         }
-        /* While another thread moves the block into or out of a pool, the block stays. */
-        if (!PROOF(block_leaves_its_pool_first, block_unlink(block))) {
-            store_relaxed(&block->last_use, add_fetch_relaxed(&block_clock, 1));
-            eviction_enqueue(block);
-            return NULL;
-        }
-        block_remove(block);
-        return block;
+        if (remove_idle(block))
+            return block;
+        store_relaxed(&block->last_use, add_fetch_relaxed(&block_clock, 1));
+        eviction_enqueue(block);
+        return NULL;
     }
     return NULL;
 }

@@ -10,7 +10,7 @@ static bool try_take_staging(struct staging *staging) {
 }
 
 static void release_staging(struct staging *staging) {
-    CHECK(staging->taken && staging->used <= STAGING_UP);
+    CHECK(staging->taken && staging->used <= STAGING_BYTES);
     PROOF_STEP(others_may_copy_through_it, store_release(&staging->taken, 0));
 }
 
@@ -63,26 +63,25 @@ static struct staging *take_staging(struct stream *stream) {
     return own && staging ? staging : take_free(stream);
 }
 
-/* Returns true if *memory is allocated. The first call allocates the memory. If this allocation
- * fails, all later calls return false, and HIP makes the program's copies. */
-static bool have(char **memory, bool *failed, size_t bytes) {
-    if (LIKELY(*memory))
-        return true;
-    if (*failed)
-        return false;
+/* Returns true if the memory is allocated. The first call allocates it. If this allocation fails,
+ * all later calls return false, and HIP makes the program's copies. */
+static bool have_memory(struct staging *staging) {
     void *pinned = NULL;
-    *failed = !device_answered(RETRY(hip.HostMalloc(&pinned, bytes, hipHostMallocDefault)));
+    if (LIKELY(staging->memory))
+        return true;
+    if (staging->is_refused)
+        return false;
+    staging->is_refused =
+        !device_answered(RETRY(hip.HostMalloc(&pinned, STAGING_BYTES, hipHostMallocDefault)));
     register_exit();
-    *memory = pinned;
-    return !*failed;
+    staging->memory = pinned;
+    return !staging->is_refused;
 }
-
-/* ---- to the device ---- */
 
 static bool have_room(struct stream *stream, struct staging *staging, size_t bytes) {
     if (stream_fence_done(stream, staging->fence))
         staging->used = 0;
-    if (PROOF(copy_fits_behind_the_others, bytes <= STAGING_UP - staging->used))
+    if (PROOF(copy_fits_behind_the_others, bytes <= STAGING_BYTES - staging->used))
         return true;
     if (stream_ask(stream) != hipSuccess)
         return false;
@@ -90,48 +89,50 @@ static bool have_room(struct stream *stream, struct staging *staging, size_t byt
     return true;
 }
 
-bool staging_up(const struct copy *copy, hipError_t *error) {
+/* ---- copying ---- */
+
+/* Calls HIP to copy to or from the first unused bytes. */
+static inline __attribute__((always_inline)) hipError_t submit(const struct copy *copy,
+                                                               struct staging *staging, void *to,
+                                                               const void *from) {
     struct stream *stream = copy->stream;
-    const size_t bytes = copy->bytes;
-    struct staging *staging = take_staging(stream);
+    const hipError_t error =
+        hip.MemcpyAsync(to, from, copy->bytes, hipMemcpyDefault, stream_handle(stream));
+    stream_submitted(stream);
+    staging->fence = load_acquire(&stream->submitted);
+    staging->used += (copy->bytes + 63) / 64 * 64;
+    if (staging->used > STAGING_BYTES)
+        staging->used = STAGING_BYTES;
+    return error;
+}
+
+bool staging_up(const struct copy *copy, hipError_t *error) {
+    struct staging *staging = take_staging(copy->stream);
     if (!staging)
         return false;
-    const bool possible =
-        have(&staging->up, &staging->no_up, STAGING_UP) && have_room(stream, staging, bytes);
+    const bool possible = have_memory(staging) && have_room(copy->stream, staging, copy->bytes);
     if (LIKELY(possible)) {
-        char *pinned = staging->up + staging->used;
-        memcpy(pinned, copy->from, bytes);
-        *error = hip.MemcpyAsync(copy->to, pinned, bytes, hipMemcpyDefault, stream_handle(stream));
-        stream_submitted(stream);
-        staging->fence = load_acquire(&stream->submitted);
-        staging->used += (bytes + 63) / 64 * 64;
-        if (staging->used > STAGING_UP)
-            staging->used = STAGING_UP;
+        char *pinned = staging->memory + staging->used;
+        memcpy(pinned, copy->from, copy->bytes);
+        *error = submit(copy, staging, copy->to, pinned);
     }
     release_staging(staging);
     return possible;
-}
-
-/* ---- from the device ---- */
-
-static hipError_t copy_back(const struct copy *copy, struct staging *staging) {
-    hipError_t error = hip.MemcpyAsync(staging->down, copy->from, copy->bytes, hipMemcpyDefault,
-                                       stream_handle(copy->stream));
-    stream_submitted(copy->stream);
-    if (error == hipSuccess)
-        error = PROOF_VALUE(copy_has_arrived, stream_wait(copy->stream), hipSuccess);
-    if (error == hipSuccess)
-        memcpy(copy->to, staging->down, copy->bytes);
-    return error;
 }
 
 bool staging_down(const struct copy *copy, hipError_t *error) {
     struct staging *staging = take_staging(copy->stream);
     if (!staging)
         return false;
-    const bool possible = have(&staging->down, &staging->no_down, STAGING_DOWN);
-    if (LIKELY(possible))
-        *error = copy_back(copy, staging);
+    const bool possible = have_memory(staging) && have_room(copy->stream, staging, copy->bytes);
+    if (LIKELY(possible)) {
+        char *pinned = staging->memory + staging->used;
+        *error = submit(copy, staging, pinned, copy->from);
+        if (*error == hipSuccess)
+            *error = PROOF_VALUE(copy_has_arrived, stream_wait(copy->stream), hipSuccess);
+        if (*error == hipSuccess)
+            memcpy(copy->to, pinned, copy->bytes);
+    }
     release_staging(staging);
     return possible;
 }
@@ -159,13 +160,11 @@ static int trim_staging(int device) {
         if (!try_take_staging(staging))
             continue;
         if (is_free(staging)) {
-            if (staging->up)
-                (void)hip.HostFree(staging->up);
-            if (staging->down)
-                (void)hip.HostFree(staging->down);
+            if (staging->memory)
+                (void)hip.HostFree(staging->memory);
             drop_owner(staging);
-            staging->up = staging->down = NULL;
-            staging->no_up = staging->no_down = false;
+            staging->memory = NULL;
+            staging->is_refused = false;
         }
         release_staging(staging);
     }
@@ -185,12 +184,10 @@ static void invalidate_staging(int device) {
         if (!try_take_staging(staging))
             continue;
         const struct stream *owner = owner_of(staging);
-        if (everything || is_gone(staging->up))
-            staging->up = NULL;
-        if (everything || is_gone(staging->down))
-            staging->down = NULL;
+        if (everything || is_gone(staging->memory))
+            staging->memory = NULL;
         if (everything)
-            staging->no_up = staging->no_down = false;
+            staging->is_refused = false;
         if (everything || (owner && owner->device == device))
             drop_owner(staging);
         release_staging(staging);

@@ -16,11 +16,11 @@ struct cache;
  * copies by NVIDIA's driver gain, and only small ones: one thread of the host copies the bytes once
  * more. AMD's HIP has pinned memory of its own for such copies. */
 enum {
-    STAGING_UP = 1 << 20,       /* the size of a stream's pinned memory for copies to the device */
+    STAGING_BYTES = 1 << 20,    /* the size of a stream's pinned memory */
     STAGING_UP_LIMIT = 1 << 19, /* the largest staged copy to the device */
     STAGING_UP_IDLE = 1 << 16,  /* the largest staged copy of an idle stream */
     STAGING_DOWN = 1 << 18,     /* the largest staged copy from the device */
-    STAGING_COUNT = 16          /* 20 MB of pinned memory at most, for any number of streams */
+    STAGING_COUNT = 16          /* 16 MB of pinned memory at most, for any number of streams */
 };
 
 /* During the call of a small copy to the device, NVIDIA's driver reads the bytes and does not wait.

@@ -143,7 +143,7 @@ static void lift_below(struct range **link) {
 }
 
 static void remove_range(const struct range *range) {
-    struct range **link = &root, **alike = bucket_of(range->begin);
+    struct range **link = &root, **alike = range->bucket;
     while (*link != range)
         link = (*link)->begin < range->begin ? &(*link)->right : &(*link)->left;
     while (*alike != range)
@@ -174,8 +174,9 @@ void ranges_add(struct range *range, uintptr_t begin, size_t bytes, enum range_k
     store_relaxed(&range->used_end, begin + bytes);
     store_relaxed(&range->kind, kind);
     insert(range);
-    store_relaxed(&range->next_alike, *bucket_of(begin));
-    store_release(bucket_of(begin), range);
+    range->bucket = bucket_of(begin);
+    store_relaxed(&range->next_alike, *range->bucket);
+    store_release(range->bucket, range);
     store_relaxed(&count, count + 1);
     end_write();
 }

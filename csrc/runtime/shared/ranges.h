@@ -24,7 +24,8 @@ enum range_kind {
  * used_end. HIP allocated the bytes up to `end`, and no other range contains any of them. */
 struct range {
     struct range *left, *right;
-    struct range *next_alike; /* links ranges whose beginnings have one hash */
+    struct range **bucket;    /* leads to the ranges whose beginnings have one hash */
+    struct range *next_alike; /* links these ranges */
     uintptr_t begin, used_end, end;
     uintptr_t kind; /* enum range_kind */
 };

@@ -98,16 +98,16 @@ _Static_assert(offsetof(struct stream, state) == 64, "a free reads only the firs
  *
  * A thread takes a buffer before using the buffer's members. Only `taken` is open to all threads,
  * and all threads may read `owner` as a hint. A stream's copies use the buffer `staging` of the
- * stream if the stream is still the buffer's owner. used <= STAGING_UP. The device reads the first
- * `used` bytes until `fence` is done: until then the owner does not change. */
+ * stream if the stream is still the buffer's owner. used <= STAGING_BYTES. The device uses the
+ * first `used` bytes until `fence` is done: until then the owner does not change. */
 /* A buffer of pinned memory, which one stream uses at a time. If all buffers are in use, HIP makes
  * the copies of further streams. */
 struct staging {
     int taken;            /* set by a thread that is copying */
     struct stream *owner; /* the stream whose copies may be pending */
-    char *up, *down;      /* NULL: not allocated yet */
-    bool no_up, no_down;  /* HIP has refused the allocation */
-    size_t used;          /* bytes of `up` in use since `fence` was last done */
+    char *memory;         /* NULL: not allocated yet */
+    bool is_refused;      /* HIP has refused the allocation */
+    size_t used;          /* bytes of `memory` in use since `fence` was last done */
     uint64_t fence;
 };
 

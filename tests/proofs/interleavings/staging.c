@@ -1,7 +1,7 @@
 /* Copies on two streams through a pinned buffer that fits only one copy. */
 #include "memory/staging.h"
 #define STAGING_COUNT 1
-#define STAGING_UP 64
+#define STAGING_BYTES 64
 #define STAGING_DOWN 64
 #include "memory/staging.c"
 
@@ -50,7 +50,7 @@ static void forget(void) {
     program_forgets();
     const unsigned lone = explore_lone();
     invalidate_staging(ALL_DEVICES);
-    program_require_gone(!all[0].owner && !all[0].up && !all[0].down, lone);
+    program_require_gone(!all[0].owner && !all[0].memory, lone);
 }
 
 #define COPIES(PLAYS)                                                                              \
@@ -66,11 +66,11 @@ static void forget(void) {
 static void check(void) {
     const struct staging *staging = &all[0];
     model_check_numbers();
-    explore_require(staging->used <= STAGING_UP, "no more is used than there is");
-    if (!staging->up || staging->taken)
+    explore_require(staging->used <= STAGING_BYTES, "no more is used than there is");
+    if (!staging->memory || staging->taken)
         return;
     for (unsigned i = 0; i < MOST_STREAMS; i++)
-        if (model_reads(i, staging->up))
+        if (model_reads(i, staging->memory))
             explore_require(staging->owner && stream_handle(staging->owner) == model_stream(i),
                             "what the device reads has its owner until it is done");
 }

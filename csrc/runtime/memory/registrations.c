@@ -232,7 +232,7 @@ void registrations_give_back(void) {
     for (;;) {
         (void)trim_all(ALL_DEVICES);
         fence_seq_cst();
-        if (!load_relaxed(&registrations_idle))
+        if (!DOUBT(another_thread_gives_back, load_relaxed(&registrations_idle) != 0))
             return;
         step_aside();
     }
@@ -574,7 +574,9 @@ hipError_t registration_release(void *address) {
         count_idle((ptrdiff_t)registration->bytes);
         store_seq_cst(&registration->state, REGISTRATION_IDLE);
         fence_seq_cst();
-        if (load_seq_cst(&registration->stale) || !exclusive_hip())
+        if (!PROOF(word_stands_for_an_idle_registration, exclusive_hip()))
+            registrations_give_back();
+        else if (load_seq_cst(&registration->stale))
             (void)trim_one(registration);
         return hipSuccess;
     }

@@ -25,7 +25,8 @@ bool lazy_put_off(struct stream *stream) {
     if (lazy_has_put_off(stream))
         return true;
     pthread_mutex_lock(&tables_lock);
-    const bool done = exclusive_hip() && (!put_off || put_off == stream);
+    const bool done =
+        PROOF(word_stands_for_a_postponed_wait, exclusive_hip()) && (!put_off || put_off == stream);
     if (done) {
         store_relaxed(&stream->put_off, submitted);
         put_off = stream;

@@ -207,12 +207,9 @@ static bool has_streams(int device) {
     return PROOF(reset_before_stream_reuse, device_kept(device)) && device_has_caches(device);
 }
 
-/* Takes the stream before the probe. Otherwise another thread could get the stream after the probe,
- * let other code work on it, and destroy it. */
-__attribute__((noinline)) bool stream_take_confirmed(struct stream *stream, int device) {
-    return stream_change(stream, STREAM_IDLE, STREAM_LIVE) &&
-           (PROOF(nobody_has_reached_own_stream, witness_confirms()) ||
-            (has_streams(device) && stream_confirm(stream)));
+__attribute__((noinline)) bool stream_confirm_own(struct stream *stream, int device) {
+    return PROOF(nobody_has_reached_own_stream, witness_confirms()) ||
+           (has_streams(device) && stream_confirm(stream));
 }
 
 /* Queries the streams that were destroyed with pending work, oldest first, a few at a time. Streams
@@ -273,7 +270,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
     lazy_note_stream();
     if (device_has_caches(device))
         stream = take_idle(device);
-    /* The probe follows the take, as in stream_take_confirmed. */
+    /* The probe follows the take, as in stream_lookup_thread. */
     const bool untouched = PROOF(nobody_has_reached_idle_streams, sole_user_of_hip());
     if (!untouched && has_streams(device))
         while (stream && !stream_confirm(stream))

@@ -42,22 +42,26 @@ static inline bool stream_confirm(struct stream *stream) {
     return LIKELY(error == hipSuccess) || stream_refuse(stream, error);
 }
 
-/* Takes the thread's last stream, on this device, for the program, unless other code may have
- * reached the stream. Returns false if the stream does not serve the call. */
-bool stream_take_confirmed(struct stream *stream, int device);
+/* Returns true if no other code can have reached the thread's last stream, on this device, which
+ * the caller has just taken for the program. Otherwise gives the stream back. */
+bool stream_confirm_own(struct stream *stream, int device);
 
 /* Returns the thread's last stream if the stream serves a hit of mgpuStreamCreate; otherwise NULL.
  * A hit needs an idle stream of this device that the program does not hold, and a thread without an
- * external stream. */
+ * external stream. The library asks about other code after the take. Otherwise another thread could
+ * get the stream in between, let other code work on it, and destroy it. */
 static inline struct stream *stream_lookup_thread(struct thread *thread, int device) {
     struct stream *stream = thread->stream;
     if (UNLIKELY(!stream ||
                  DOUBT(own_stream_is_of_another_device, load_relaxed(&stream->device) != device) ||
                  thread->external))
         return NULL;
-    if (LIKELY(exclusive_hip()))
-        return LIKELY(stream_change(stream, STREAM_IDLE, STREAM_LIVE)) ? stream : NULL;
-    return stream_take_confirmed(stream, device) ? stream : NULL;
+    if (UNLIKELY(!stream_change(stream, STREAM_IDLE, STREAM_LIVE)))
+        return NULL;
+    return LIKELY(PROOF(word_covers_own_stream, exclusive_hip())) ||
+                   stream_confirm_own(stream, device)
+               ? stream
+               : NULL;
 }
 
 /* Returns true if mgpuStreamDestroy of this handle is a hit. For a hit, the stream must be idle,

@@ -313,7 +313,7 @@ static void set_up_asked(bool exclusive) {
 /* HIP reports calls. */
 static void set_up_reported(bool exclusive) {
     model_start(2, exclusive);
-    program_reports();
+    program_reports_by_word();
     free_beside_work();
 }
 
@@ -347,6 +347,7 @@ static void set_up_sized(bool exclusive) {
 SCENARIO(blocks, "blocks", false, set_up, BLOCKS);
 SCENARIO(blocks_asked, "blocks-asked", true, set_up_asked, BLOCKS_ASKED);
 SCENARIO(blocks_reported, "blocks-reported", true, set_up_reported, BLOCKS_REPORTED);
+SCENARIO(blocks_word, "blocks-word", false, set_up_reported, BLOCKS_REPORTED);
 SCENARIO(blocks_graph, "blocks-graph", false, set_up, BLOCKS_OF_A_GRAPH);
 SCENARIO(blocks_joined, "blocks-joined", true, set_up_joined, BLOCKS_JOINED);
 SCENARIO(blocks_reset, "blocks-reset", false, set_up_reset, BLOCKS_OF_A_RESET);

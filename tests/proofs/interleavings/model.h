@@ -77,6 +77,9 @@ struct world {
     } transfers[MOST_TRANSFERS];
     unsigned char value[THREADS + 1];
     int (*hear)(int domain, uint32_t operation, void *data); /* gets HIP's reports, or NULL */
+    bool others;                                             /* other code has called HIP */
+    unsigned waited; /* the number of stream 0's operations for which the program has waited */
+    bool registered; /* HIP has registered the program's memory */
     struct held held[MOST_OBJECTS];
     int device[THREADS + 1];     /* the current device of each thread */
     bool recorded[MOST_OBJECTS]; /* whether the event in `held` was recorded */

@@ -12,6 +12,8 @@ void program_launch_on(hipStream_t stream, void *address);
 
 /* Lets the library ask HIP for reports of calls. Call this after model_start. */
 void program_reports(void);
+/* Does the same with the user's word, which the first call of other code ends. */
+void program_reports_by_word(void);
 
 /* Records that a thread invalidates all caches. Prunes the run if a thread uses a handle of the
  * program. Afterwards, some objects exist in HIP but in no cache, and no fence covers the pending

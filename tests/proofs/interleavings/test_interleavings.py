@@ -19,7 +19,10 @@ MAKE = ["make", "-s", "-f", "tests/proofs/interleavings/build.mk", EXPLORE]
 RECORD = ROOT / "tests" / "proofs" / "README.md"
 
 #: Three threads take more than ten seconds of a core: `make check` runs two.
-LONG = ("events", "modules", "modules-reset", "staging", "streams", "streams-reported")
+LONG = (
+    *("events", "modules", "modules-reset", "staging", "streams", "streams-reported"),
+    *("waits-word", "registrations-held"),
+)
 
 
 def _recorded() -> dict[str, tuple[int, float]]:

@@ -83,7 +83,7 @@ static void check_between(void) {}
 
 static void set_up(bool exclusive) {
     model_start(0, exclusive);
-    program_reports();
+    program_reports_by_word();
     impl_mgpuStreamDestroy(impl_mgpuStreamCreate());
     stream_cache.thread_ends(thread_get());
     thread_get()->stream = NULL;
@@ -122,12 +122,33 @@ static void set_unheard(void) {
 
 static void set_up_modules(bool exclusive) {
     model_start(0, exclusive);
-    program_reports();
+    program_reports_by_word();
     model_has_constants = true;
     const hipModule_t made = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
     (void)impl_mgpuModuleGetFunction(made, "kernel");
     impl_mgpuModuleUnload(made);
 }
 
+/* With the user's word, the library makes no probe, and nobody may take the reports. */
+#define STREAMS_WORD(PLAYS)                                                                        \
+    PLAYS("create 0", (void)create(0))                                                             \
+    PLAYS("create 0, destroy it, create 0", create_again())                                        \
+    PLAYS("create 1, other code works on it, destroy 1", serve_other_code(1))                      \
+    PLAYS("create 1, other code replaces it by its own stream, destroy that", replace(1))          \
+    PLAYS("other code allocates", model_other_code_allocates())
+#define MODULES_WORD(PLAYS)                                                                        \
+    PLAYS("load 0", (void)load(0))                                                                 \
+    PLAYS("load 0, unload it, load 0", load_again())                                               \
+    PLAYS("load 1, other code sets its constant, unload 1", set_constant(1))                       \
+    PLAYS("other code allocates", model_other_code_allocates())
+
+static void load_again(void) {
+    (void)load(0);
+    unload(0);
+    (void)load(0);
+}
+
 SCENARIO(streams_reported, "streams-reported", true, set_up, STREAMS);
 SCENARIO(modules_reported, "modules-reported", true, set_up_modules, MODULES);
+SCENARIO(streams_word, "streams-word", false, set_up, STREAMS_WORD);
+SCENARIO(modules_word, "modules-word", false, set_up_modules, MODULES_WORD);

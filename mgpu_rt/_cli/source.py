@@ -98,12 +98,13 @@ def named(program: str) -> str:
     return _SOURCES[program][0] if program in _SOURCES else program
 
 
-def command_to_run(command: Sequence[str], device: str) -> str:
-    """Returns the command by which a user runs a program. It has the options of the lowering."""
+def command_to_run(command: Sequence[str], device: str, by: str = "run") -> str:
+    """Returns the command by which a user runs or checks a program. It has the options of the
+    lowering."""
     import shlex
 
     _, wanted = _SOURCES.get(command[0], ("", Wanted(None, None, None)))
-    words = ["mgpu-rt", "run", "--device", device]
+    words = ["mgpu-rt", by, "--device", device]
     for option, value in wanted._asdict().items():
         words += [f"--{option}", str(value)] if value is not None else []
     return shlex.join([*words, "--", *map(named, command)])

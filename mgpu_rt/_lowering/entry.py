@@ -104,7 +104,7 @@ def _result(text: str, entry: str, types: Mapping[str, str]) -> tuple[str, str]:
         raise ValueError(f"the program has no function {entry}: {ways}")
     raise ValueError(
         f"the function {entry} is {types[entry]}, but an entry takes nothing and returns nothing, "
-        f"an integer or a float: {ways}"
+        f"i32, i64, index, f32 or f64: {ways}"
     )
 
 

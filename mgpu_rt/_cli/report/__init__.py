@@ -24,24 +24,27 @@ from mgpu_rt._text import NONE, duration, printable, shortened
 SENTENCE = 600  # letters of a text on the page
 
 
-def write(out: str, sides: Sequence[Side], notes: Sequence[str] = ()) -> None:
-    """Writes the page; - means stdout. `notes` are further sentences below the headline. Raises
-    CommandError."""
-    text = document(sides, notes)
+def write(
+    out: str, sides: Sequence[Side], notes: Sequence[str] = (), *, repeated: bool = False
+) -> None:
+    """Writes the page; - means stdout. `notes` are further sentences below the headline. If the
+    runs were repeated, a note names the gain, or that there is none. Raises CommandError."""
+    text = document(sides, notes, repeated=repeated)
     if out == "-":
         print(text, end="")
     else:
         files.write(out, text.encode())
 
 
-def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
+def document(sides: Sequence[Side], notes: Sequence[str] = (), *, repeated: bool = False) -> str:
     last = sides[-1]
+    warnings = sorted({device.warning for device in devices(s.run for s in sides)} - {""})
     program = last.run.processes[0].program if last.run.processes else Path(last.source).stem
     return _render(
         program=shortened(program),
         failures=[f"{s.name}: {'; '.join(s.run.failures)}." for s in sides if s.run.failed],
-        warnings=sorted({device.warning for device in devices(s.run for s in sides)} - {""}),
-        outcome=_outcome(sides),
+        warnings=warnings,
+        outcome=_outcome(sides, names_gain=not (warnings or repeated)),
         quiet=[*(f"On {d.description}." for d in devices(s.run for s in sides)), *notes],
         bars=_bars(sides),
         advice=advice(last.run),
@@ -80,7 +83,7 @@ def _render(**values: Any) -> str:
     return environment.get_template("page.html").render(**values)
 
 
-def _outcome(sides: Sequence[Side]) -> str:
+def _outcome(sides: Sequence[Side], *, names_gain: bool) -> str:
     sums = [total(side.run.program.values()) for side in sides]
     if len(sides) == 1:
         calls = plural(sums[0].calls, "call")
@@ -95,7 +98,7 @@ def _outcome(sides: Sequence[Side]) -> str:
         return f"{told}. Calls failed, so these times do not compare."
     if not tables.comparable(side.run for side in sides):
         return f"{told}. {tables.GRAPHS}"
-    if len(sides) == 2 and all(times):
+    if names_gain and len(sides) == 2 and all(times):
         way = "fast" if times[0] >= times[1] else "long"
         told += f", {tables.factor(max(times) / min(times))} times as {way}"
     starts = [side.run.start for side in sides]

@@ -15,6 +15,7 @@ from mgpu_rt._text import shown
 _NEWEST = 3  # launches that are shown
 _PAGE = 4096  # AMD's driver reports the page of an address
 _NULL = 1 << 16
+_FAR = 1 << 30  # bytes from a block; such an address says little about the block
 
 #: Errors after which a kernel has accessed memory that it may not access. NVIDIA's driver gives no
 #: address, and HIP 7 ends no process.
@@ -151,8 +152,10 @@ def _near(calls: Sequence[Call], blocks: Sequence[_Block], address: int) -> Iter
     if distance:
         past = distance - 1
         where = f"{-distance:,} bytes before" if distance < 0 else f"{past:,} bytes past the end of"
-    yield f"address {address:#x}: {where} a block of {block.bytes:,} bytes at {block.address:#x}"
-    if distance and address % _PAGE == 0:
+    far = "far from every block; the nearest: " if abs(distance) >= _FAR else ""
+    block_at = f"a block of {block.bytes:,} bytes at {block.address:#x}"
+    yield f"address {address:#x}: {far}{where} {block_at}"
+    if distance and not far and address % _PAGE == 0:
         yield "  the driver may name the beginning of a page: the access may be up to 4,095 further"
     yield f"  allocated {_when(block.allocated)} by {_place(block)}"
     yield f"  freed {_when(block.freed)}" if block.freed else "  not freed"

@@ -74,6 +74,8 @@ def measure(
         who = f"with {mode.how} '{source.named(command[0])}'"
         words = [f"{name}={value}" for name, value in mode.variables.items()]
         again = " ".join([*words, source.command_to_run(command, device)])
+        if mode is STOCK:  # which crashes at calls that the library accepts
+            again += f", or with {source.command_to_run(command, device, 'check')}"
         executable.must_exit(ended, command[0], who, again)
         if not files:
             raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")

@@ -269,6 +269,10 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             raw=raw,
         )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, OSError):
+        if isinstance(raw, dict) and "traceEvents" in raw:
+            raise CommandError(
+                f"'{path}' is a trace: see it in ui.perfetto.dev, or give --address; {HOW_TO_GET}"
+            ) from None
         raise CommandError(f"'{path}' is JSON, but no statistics: {HOW_TO_GET}") from None
 
 

@@ -21,8 +21,8 @@ FAR = Path(__file__).with_name("far.mlir")
 STEP = 2**38 + 5  # of the thread that stores outside all memory
 
 RAN = re.compile(
-    r"""mgpu-rt: address (?P<address>0x\w+): (?P<distance>[0-9,]+) bytes past the end of a block """
-    r"""of 1,024 bytes at 0x\w+
+    r"""mgpu-rt: address (?P<address>0x\w+): far from every block; the nearest: """
+    r"""(?P<distance>[0-9,]+) bytes past the end of a block of 1,024 bytes at 0x\w+
 mgpu-rt:   allocated at [0-9.]+ ms by main\+0x\w+ \(far\+0x\w+\)
 mgpu-rt:   (not freed|freed at [0-9.]+ ms)
 mgpu-rt:   given to fill in stream 1 at [0-9.]+ ms
@@ -97,6 +97,7 @@ A, B = 0x7F0000100000, 0x7F0000200000
         (A - 8, "8 bytes before a block of 1,000 bytes"),
         (B - 8, "8 bytes before a block of 2,000 bytes"),
         (8, "a null pointer, 8 bytes further"),
+        (A - 2**40, "far from every block; the nearest: 1,099,511,627,776 bytes before a block of"),
     ],
 )
 def test_the_nearest_block_counts(address: int, words: str) -> None:
@@ -108,6 +109,7 @@ def test_a_page_may_stand_for_an_address_in_it() -> None:
     events = [allocation(1, A, 1000)]
     assert "page" in explained(events, A + 4096)[1]
     assert "page" not in explained(events, A + 4100)[1]
+    assert "page" not in explained(events, A + 2**40)[1]
 
 
 def test_the_newest_block_at_an_address_counts() -> None:

@@ -38,7 +38,7 @@ WRONG = (
 NO_STATISTICS = {
     f"wrong{number}": json.dumps({"abi": {}, "hip": {}, "cache": {}, **wrong}).encode()
     for number, wrong in enumerate(WRONG)
-} | {"list": b"[1, 2]", "part": b'{"abi": {}, "hip": {}}', "trace": b'{"traceEvents": []}'}
+} | {"list": b"[1, 2]", "part": b'{"abi": {}, "hip": {}}'}
 NOT_BY_THE_LIBRARY = {
     "cut.json": b'{"abi": {"mgpuModuleLo',
     "text.json": b"module {}",
@@ -76,6 +76,7 @@ FILES = {
     "targets.mlir": KERNEL.format('k [#rocdl.target<chip = "gfx942">]').encode(),
     "kernel.mlir": KERNEL.format("k").encode(),
     **NO_STATISTICS,
+    "trace": b'{"traceEvents": []}',
     **NOT_BY_THE_LIBRARY,
 }
 #: Compiled files: the source, and the compiler's flags.
@@ -171,6 +172,7 @@ STATS = [
     ("--address here trace", 2, "'here' is not an address"),
     ("--address 0x7f0000000000 stats.json", 2, "trace"),
     ("--address 0x7f0000000000 list", 2, "trace"),
+    ("trace", 2, "'trace' is a trace: see it in ui.perfetto.dev, or give --address"),
     *((name, 2, "is JSON, but no statistics") for name in NO_STATISTICS),
     *((name, 2, "was not written by the library, or is truncated") for name in NOT_BY_THE_LIBRARY),
 ]

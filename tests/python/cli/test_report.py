@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from mgpu_rt._cli.files import check_writable
+from mgpu_rt._cli.report import document
 from mgpu_rt._cli.report.advice import advice
 from mgpu_rt._cli.stats import statistics
 from mgpu_rt._cli.stats.statistics import Statistics
-from mgpu_rt._cli.stats.tables import QUESTIONS
+from mgpu_rt._cli.stats.tables import QUESTIONS, Side
 from mgpu_rt._text import duration
 from tests.support import recorded
 from tests.support.child import ROOT
@@ -88,6 +89,18 @@ def test_two_of_a_kind_are_before_and_after(tmp_path: Path) -> None:
     assert "took 5.00 ms before and 50.0 µs after, 100 times as fast" in shown.text
     shown = report(tmp_path, a=recorded.statistics(), b=recorded.stock())
     assert "50.0 µs before and 5.00 ms after, 100 times as long" in shown.text
+
+
+@pytest.mark.parametrize(("repeated", "name"), [(True, "MI300X"), (False, "gfx90a (emulated)")])
+def test_the_headline_names_no_gain_that_the_runs_do_not_show(
+    repeated: bool, name: str, tmp_path: Path
+) -> None:
+    """A note names the gain of repeated runs beyond their spread; the emulated GPU has no times."""
+    device = {"name": name, "hip": "6.4"}
+    runs = {"a": recorded.stock(device=device), "b": recorded.statistics(device=device)}
+    sides = [Side(name, read(tmp_path, **{name: run}), name) for name, run in runs.items()]
+    shown = Page(document(sides, repeated=repeated))
+    assert "took 5.00 ms a and 50.0 µs b." in shown.text
 
 
 # ---- the page's content ----

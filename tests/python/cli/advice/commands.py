@@ -53,9 +53,15 @@ RUNS = {
     ),
     "a run that dies in compare": (
         "mgpu-rt compare --device softgpu --llvm 22 far.mlir",
-        r"see why with (MGPU_RT_CACHE=off mgpu-rt run .* --llvm 22 -- far\.mlir)$",
+        r"see why with (MGPU_RT_CACHE=off mgpu-rt run .* --llvm 22 -- far\.mlir), or",
         "{0}",
         (-6, "Memory access fault by GPU"),
+    ),
+    "a run that dies with stock": (
+        "mgpu-rt compare --device softgpu carried.mlir",
+        r"SIGSEGV.*, or with (mgpu-rt check --device softgpu -- carried\.mlir)$",
+        "{0}",
+        (1, "[stream-as-event]"),
     ),
     "a kernel that prints, on HIP 5.2": (
         "printf '#!/bin/sh\n# hidden_default_queue\nkill -SEGV $$\n' > p; chmod +x p; "

@@ -118,6 +118,21 @@ PRINTED = """%sum = arith.constant 7 : i32
 
 ANOTHER = "gpu.module @others { gpu.func @nothing() kernel { gpu.return } }"
 
+#: A loop carries the token that gpu.wait gets.
+CARRIED = """func.func @main() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0 : i32
+  %first = gpu.wait async
+  %gpu, %given = gpu.alloc async [%first] () : memref<4xi32>
+  %last = scf.for %i = %c0 to %c4 step %c1 iter_args(%t = %given) -> !gpu.async.token {
+    %filled = gpu.memset async [%t] %gpu, %zero : memref<4xi32>, i32
+    scf.yield %filled : !gpu.async.token
+  }
+  gpu.wait [%last]
+  return
+}"""
 BF16 = """func.func private @printMemrefBF16(memref<*xbf16>)
 func.func @main() {
   %two = arith.constant 2.0 : bf16
@@ -337,6 +352,7 @@ PROGRAMS = {
     "busy.c": BUSY_C,
     "registers.json": json.dumps(counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)),
     "asks.json": json.dumps(counted("hip", "hipStreamQuery", calls=100, ns=5_000)),
+    "carried.mlir": CARRIED,
     "two.mlir": THREE.replace("  gpu.module", f"  {ANOTHER}\n  gpu.module", 1),
     "interface.mlir": THREE.replace("llvm.noinline", "llvm.noinline, llvm.emit_c_interface"),
     "trusts.mlir": reduces(ASSERTS.replace("cf.assert", "// cf.assert")),

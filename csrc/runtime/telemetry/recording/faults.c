@@ -32,12 +32,11 @@ static void know(uint64_t key, uint64_t words) {
         store_relaxed(&known.words[row], words);
 }
 
-void faults_know_image(uint64_t image, const void *data) {
-    const struct image described = image_describe(data);
-    struct rest rest = metadata_in(&described);
+void faults_know_image(const struct image *image) {
+    struct rest rest = metadata_in(image);
     struct metadata_kernel kernel;
-    while (described.hash == image && metadata_next_kernel(&rest, &kernel))
-        know(faults_kernel_key(image, kernel.name, kernel.length), kernel.words);
+    while (metadata_next_kernel(&rest, &kernel))
+        know(faults_kernel_key(image->hash, kernel.name, kernel.length), kernel.words);
 }
 
 static uint64_t words_of_cuda(hipFunction_t kernel) {

@@ -3,11 +3,11 @@
 #ifndef MGPU_RT_FAULTS_H
 #define MGPU_RT_FAULTS_H
 
+#include "modules/image/image.h"
 #include "telemetry/call.h"
 
-/* Notes which arguments of the kernels of an image may be pointers. `image` is the image's hash,
- * and `data` are its bytes. */
-void faults_know_image(uint64_t image, const void *data);
+/* Notes which arguments of the kernels of an image may be pointers. */
+void faults_know_image(const struct image *image);
 /* Notes which arguments of a kernel may be pointers, over NVIDIA's driver, whose images do not
  * tell. `key` is the kernel's key in the counters. */
 void faults_know_kernel(hipFunction_t kernel, uint64_t key);

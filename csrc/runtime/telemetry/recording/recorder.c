@@ -79,6 +79,8 @@ static size_t enter_image(const void *data) {
         image.hash ? key_enter(counts.module_keys, MODULES, image.hash, &fresh) : MODULES;
     if (row == MODULES)
         return 0;
+    if (fresh && trace_on())
+        faults_know_image(&image);
     fill_row(row, &image);
     return row + 1;
 }
@@ -92,8 +94,6 @@ static void count_load(const struct call *call, hipModule_t handle) {
     if (!image)
         return;
     struct module_counter *module = &counts.modules[image - 1];
-    if (trace_on() && !load_relaxed(&module->loads))
-        faults_know_image(counts.module_keys[image - 1], call->image);
     fetch_add_relaxed(&module->loads, 1);
     if (call->how == CALL_MISS || call->how == CALL_BYPASS)
         fetch_add_relaxed(&module->driver_loads, 1);

@@ -168,8 +168,7 @@ struct target_question {
 static void *ask_target(void *data) {
     const struct target_question *question = data;
     char properties[PROPERTIES + 1] = "";
-    if (hip_untimed.GetDeviceProperties == hip_missing.GetDeviceProperties ||
-        hip_untimed.GetDeviceProperties(properties, question->device) != hipSuccess)
+    if (hip_untimed.GetDeviceProperties(properties, question->device) != hipSuccess)
         return NULL;
     const char *found =
         memmem(properties + PROPERTIES_NAME, PROPERTIES - PROPERTIES_NAME, "gfx", 3);

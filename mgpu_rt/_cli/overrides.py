@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +16,6 @@ HOOKS: dict[str, tuple[str, str | None]] = {
     "trace": ("Trace", None),
     "nan": ("NanCheck", "dtype"),
     "time": ("Time", None),
-    "record": ("Record", "output"),
 }
 
 
@@ -39,8 +37,6 @@ def environment(hooks: tuple[str, ...], kernel: str | None, nth: int | None) -> 
         names.append(kind if ":" in kind else f"mgpu_rt.hooks:{kind}")
         if value and setting is None:
             raise CommandError(f"the hook '{name}' takes no value")
-        if name == "record":  # the program may change its folder
-            value = os.path.abspath(value or "recording")
         if value and setting:
             settings[setting] = value
     for name, given in (("kernel", kernel), ("nth", nth)):

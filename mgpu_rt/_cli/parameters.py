@@ -93,7 +93,7 @@ def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
             multiple=True,
             metavar="NAME[=VALUE]",
             help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
-            "record[=FOLDER], or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "
+            "or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "
             "each calls the next.",
         ),
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from typing import NoReturn
 
 import click
@@ -104,7 +105,8 @@ def run(
         record = files.claim(folder := record)
         if record != folder:
             click.echo(f"mgpu-rt: '{folder}' exists, so '{record}' gets the recording", err=True)
-        hooks, nth = (*hooks, f"record={record}"), 1 if nth is None else nth
+        setting = shlex.quote(f"output={os.path.abspath(record)}")  # the program may change folder
+        hooks, nth = (*hooks, f"mgpu_rt.hooks:Record?{setting}"), 1 if nth is None else nth
     environment |= overrides.environment(hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))
     if reason and fail_on_error:

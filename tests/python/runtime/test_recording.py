@@ -47,7 +47,7 @@ def test_recording_and_replaying_need_no_numpy(
 
 def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
     """The hook records no launch, and one line names the cause."""
-    hook = ("--hook", "record=/dev/null/recording", "--nth", 1)
+    hook = ("--hook", "mgpu_rt.hooks:Record?output=/dev/null/recording", "--nth", 1)
     done = command("run", "--device", "softgpu", *hook, "--", program(), **hip())
     assert (done.returncode, done.stdout) == (0, "2\n")
     (line,) = done.stderr.splitlines()
@@ -57,7 +57,7 @@ def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
 
 def test_a_program_that_leaves_its_folder_is_recorded_where_it_began(tmp_path: Path) -> None:
     words = ["sh", "-c", 'cd / && exec "$0"', program()]
-    hook = ("run", "--device", "softgpu", "--hook", "record", "--kernel", "halve", "--")
+    hook = ("run", "--device", "softgpu", "--record", "recording", "--kernel", "halve", "--")
     done = subprocess.run(
         [COMMAND, *hook, *words], env=environment(**hip()), cwd=tmp_path, capture_output=True
     )

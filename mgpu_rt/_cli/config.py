@@ -7,8 +7,6 @@ import shlex
 
 import click
 
-import mgpu_rt
-
 
 @click.command()
 @click.option(
@@ -22,7 +20,9 @@ def config(libs: bool, cflags: bool, cmakedir: bool, path: bool) -> None:
     asked = (libs, cflags, cmakedir)
     wanted = [flags for flags, wish in zip(_building(), asked, strict=True) if wish]
     if path:
-        click.echo(os.path.dirname(mgpu_rt.library_path()))
+        from mgpu_rt._cli import preload
+
+        click.echo(os.path.dirname(preload.runtime()))
     elif wanted:
         click.echo(" ".join(wanted))
     else:

@@ -48,13 +48,14 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # click ends the command
-            named = f"'{error.filename}'"
+            named = f"'{error.filename}': "
             if error.filename is None and error.errno == errno.ENOENT:
-                named = "the current folder"
+                is_here = error.strerror == os.strerror(errno.ENOENT)  # Python's own text names it
+                named = "the current folder: " if is_here else ""
             elif error.filename is None:  # of stdout, whose text is still to be flushed
-                named = "stdout"
+                named = "stdout: "
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            raise CommandError(f"{named}: {error.strerror or error}") from None
+            raise CommandError(f"{named}{error.strerror or error}") from None
         return result
 
 

@@ -1,4 +1,5 @@
 #include "launch.h"
+#include "access.h"
 #include "hooks.h"
 #include "race.h"
 #include "report.h"

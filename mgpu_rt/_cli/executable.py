@@ -26,6 +26,9 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
+    if program.endswith(".mlir") and os.path.isfile(program):  # the fixture mgpu lowers nothing
+        made = "`mgpu-rt lower --emit executable` makes an executable of it"
+        raise CommandError(f"'{program}' is a program in MLIR: {made}", 126)
     # If a file is not executable, a shell returns status 126.
     if shutil.which(program, mode=os.F_OK, path=search) or os.path.isdir(program):
         raise CommandError(f"'{program}' is not an executable file", 126)

@@ -51,6 +51,12 @@ def test_failed_a_status(mgpu):
     mgpu.run(PROGRAMS / "status")
 
 
+def test_failed_a_program_in_mlir(mgpu, tmp_path):
+    """is a program in MLIR: `mgpu-rt lower --emit executable` makes an executable of it"""
+    (tmp_path / "f.mlir").write_text("func.func @main() { return }")
+    mgpu.run(tmp_path / "f.mlir")
+
+
 def test_passed_a_status_is_expected(mgpu):
     assert mgpu.run(PROGRAMS / "status", status=7).status == 7
     assert mgpu.run(PROGRAMS / "status", status=None).status == 7

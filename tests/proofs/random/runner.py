@@ -146,7 +146,10 @@ STUB = _stub("stub", **{"async": DELAYS})
 REUSE = _stub("stub, reuse", **{"async": DELAYS, "reuse": "1", "tells": "1"})
 #: Operations run only when a thread waits for them, so a program that polls never ends.
 HELD = _stub("stub, held", lacks=("asks",), **{"async": "held", "reuse": "1", "tells": "1"})
-SMALL = _stub("stub, little memory", **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20)})
+SMALL = _stub(
+    "stub, little memory",
+    **{"async": DELAYS, "reuse": "1", "memory": str(4 << 20), "tells": "1"},
+)
 TWO = _stub("stub, two devices", **{"async": DELAYS, "reuse": "1", "devices": "2", "tells": "1"})
 #: As a GPU does, this stub copies through the pages that were there when memory was registered.
 PINS = _stub("stub, pinned pages", pins="1", **{"async": DELAYS})

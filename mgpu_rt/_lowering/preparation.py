@@ -266,6 +266,15 @@ _ADVICE = (
         "of kernels to mgpu-rt lower",
     ),
     (
+        r"'async\.runtime\.load'",
+        "MLIR gives tokens to gpu operations only outside of async.execute: in a program with it, "
+        "write async with tokens of gpu.wait at each gpu operation",
+    ),
+    (
+        r"failed to create a temporary file",
+        "set TMPDIR to a folder that can be written",
+    ),
+    (
         r"@assert_msg|cf\.assert",
         "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag that "
         "the host code tests",

@@ -100,6 +100,18 @@ LOWERINGS = {
         f"sed s/f8E4M3FN/{{0}}/ small.mlir > half.mlir && {RUN} half.mlir",
         (0, ""),
     ),
+    "a task without tokens": (
+        f"{RUN} task.mlir",
+        r"write (async) with tokens of gpu.wait at each gpu operation$",
+        f"{RUN} tokens-task.mlir",
+        (0, "63\n"),
+    ),
+    "no folder for temporary files": (
+        f"TMPDIR=/nowhere mgpu-rt lower {PRINTS} -o steps.o",
+        r"set (TMPDIR) to a folder that can be written$",
+        f"{{0}}=. mgpu-rt lower {PRINTS} -o steps.o && mgpu-rt inspect steps.o",
+        (0, "kernel increment"),
+    ),
     "an assertion in a kernel": (
         f"{RUN} asserts.mlir",
         r"take cf.assert out of the kernel",

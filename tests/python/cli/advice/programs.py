@@ -287,6 +287,49 @@ def fills(buffer: str, before: str = "", after: str = "") -> str:
     return FILLS.replace("BUFFER", buffer).replace("BEFORE", before).replace("AFTER", after)
 
 
+#: A task numbers 64 elements on the GPU, and copies them back.
+TASK = """gpu.module @k {
+  gpu.func @number(%p: memref<64xi64>) kernel {
+    %i = gpu.thread_id x
+    %n = arith.index_cast %i : index to i64
+    memref.store %n, %p[%i] : memref<64xi64>
+    gpu.return
+  }
+}
+func.func @main() -> i64 {
+  %c1 = arith.constant 1 : index
+  %c63 = arith.constant 63 : index
+  %c64 = arith.constant 64 : index
+  %host = memref.alloc() : memref<64xi64>
+  %task = async.execute {
+    BODY
+    async.yield
+  }
+  async.await %task : !async.token
+  %x = memref.load %host[%c63] : memref<64xi64>
+  return %x : i64
+}"""
+WITHOUT_TOKENS = """%gpu = gpu.alloc () : memref<64xi64>
+    gpu.launch_func SIZED
+    gpu.memcpy %host, %gpu : memref<64xi64>, memref<64xi64>
+    gpu.dealloc %gpu : memref<64xi64>"""
+WITH_TOKENS = """%a = gpu.wait async
+    %gpu, %b = gpu.alloc async [%a] () : memref<64xi64>
+    %c = gpu.launch_func async [%b] SIZED
+    %d = gpu.memcpy async [%c] %host, %gpu : memref<64xi64>, memref<64xi64>
+    %e = gpu.dealloc async [%d] %gpu : memref<64xi64>
+    gpu.wait [%e]"""
+
+
+def task(body: str) -> str:
+    launch = (
+        "@k::@number blocks in (%c1, %c1, %c1) threads in (%c64, %c1, %c1) "
+        "args(%gpu : memref<64xi64>)"
+    )
+    text = TASK.replace("BODY", body.replace("SIZED", launch))
+    return f"module attributes {{gpu.container_module}} {{\n{text}\n}}"
+
+
 def reduces(reduction: str) -> str:
     return REDUCES.replace("REDUCTION", reduction)
 
@@ -353,6 +396,8 @@ PROGRAMS = {
     "registers.json": json.dumps(counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)),
     "asks.json": json.dumps(counted("hip", "hipStreamQuery", calls=100, ns=5_000)),
     "carried.mlir": CARRIED,
+    "task.mlir": task(WITHOUT_TOKENS),
+    "tokens-task.mlir": task(WITH_TOKENS),
     "two.mlir": THREE.replace("  gpu.module", f"  {ANOTHER}\n  gpu.module", 1),
     "interface.mlir": THREE.replace("llvm.noinline", "llvm.noinline, llvm.emit_c_interface"),
     "trusts.mlir": reduces(ASSERTS.replace("cf.assert", "// cf.assert")),

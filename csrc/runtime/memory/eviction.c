@@ -225,7 +225,7 @@ static size_t unused_bytes(int device) {
 
 /* Removes the least recently used idle block of a device from its pool and from the table. A block
  * that the program holds leaves the queue until its next free. Returns NULL if the device has no
- * idle block, or if at most `enough` bytes are unused then. Under tables_lock. */
+ * idle block, or if at most `enough` bytes are unused then (0: never). Under tables_lock. */
 static struct block *remove_oldest_block(int device, size_t enough) {
     struct block *block;
     fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
@@ -236,7 +236,7 @@ static struct block *remove_oldest_block(int device, size_t enough) {
             eviction_enqueue(block);
             continue;
         }
-        if (unused_bytes(device) + block->small_bytes <= enough) {
+        if (enough && unused_bytes(device) + block->small_bytes <= enough) {
             eviction_enqueue(block);
             return NULL;
         }

@@ -627,7 +627,7 @@ bool __wrap_device_shares_memory(int device) {
 static void no_exit(void) {}
 
 void model_start(unsigned streams, bool exclusive) {
-    register_exit = limit_reached = no_exit;
+    register_exit = limit_reached = other_code_allocates = no_exit;
     options.caches = ALL_CACHES;
     options.stats = options.trace = "";
     options.exclusive_on = exclusive;

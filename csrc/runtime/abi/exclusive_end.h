@@ -5,6 +5,8 @@
 #ifndef MGPU_RT_EXCLUSIVE_END_H
 #define MGPU_RT_EXCLUSIVE_END_H
 
+#include <stdbool.h>
+
 /* Ends the word, and settles everything that rests on it. When the function returns, no wait is
  * postponed, and no two loads share constants that HIP can set. HIP then holds only registrations
  * of the program. The function may wait for the device.
@@ -13,7 +15,10 @@
  * nothing is left. A hit needs no step of its own for that. If a hit leaves something behind, it
  * looks at the word once more. It does so under tables_lock for a postponed wait or a shared
  * module, and afterwards for a registration. So either the hit or this function settles it. All
- * other hits count as made before the call of other code that they overlap. */
-void exclusive_end(void);
+ * other hits count as made before the call of other code that they overlap.
+ *
+ * Returns false if the calling thread may be inside the library: a signal handler has interrupted
+ * it there, and calls HIP. Then something is left for the next call of this function. */
+bool exclusive_end(void);
 
 #endif

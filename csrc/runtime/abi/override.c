@@ -47,7 +47,7 @@ int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     if (index == ABI_COUNT && !end)
         return -1;
     if (instead && !end) /* an override may call HIP itself, even on the library's objects */
-        PROOF_STEP(override_may_call_hip, exclusive_end());
+        PROOF_STEP(override_may_call_hip, (void)exclusive_end());
     set_override(end ? &at_end : &overrides[index], instead);
     return 0;
 }
@@ -166,7 +166,7 @@ void override_start(void) {
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
     }
     if (awaited || any_override())
-        exclusive_end();
+        (void)exclusive_end();
 }
 
 static void answer_alone(void) {

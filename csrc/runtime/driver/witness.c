@@ -84,9 +84,10 @@ static void end_sole_use_by(uint32_t operation) {
  * of other code do not count as the library's. */
 static __thread struct {
     uint32_t expected;
-    bool holds;  /* the thread is asking, between witness_hold and witness_release */
-    bool waited; /* by its last call that waits or may submit work, other code waited for the
-                  * device */
+    unsigned within; /* functions between witness_enter and witness_leave */
+    bool holds;      /* the thread is asking, between witness_hold and witness_release */
+    bool waited;     /* by its last call that waits or may submit work, other code waited for the
+                      * device */
 } own __attribute__((tls_model("initial-exec"))) = {.expected = UINT32_MAX};
 
 void witness_delegate(bool delegates) {
@@ -124,11 +125,19 @@ static void wait_for_holders(void) {
 
 /* ---- the user's word ---- */
 
-void (*witness_ends_word)(void);
+bool (*witness_ends_word)(void);
 
 static struct advice word_has_ended = {
     .text = "other code in this process called %s, so MGPU_RT_EXCLUSIVE=on has ended: from now on "
             "the library queries HIP, postpones no wait, and keeps no memory registered"};
+
+void witness_enter(void) {
+    store_relaxed(&own.within, own.within + 1);
+}
+
+void witness_leave(void) {
+    store_relaxed(&own.within, own.within - 1);
+}
 
 /* Ends the user's word before other code's call runs. Each call of other code does this until one
  * of them has settled everything. So no such call runs before, and none waits for another. HIP has
@@ -138,8 +147,10 @@ static void end_word(void) {
         return;
     if (exclusive_hip())
         report_once(&word_has_ended, operation_name(load_acquire(&ended_by) - 1));
-    witness_ends_word();
-    store_release(&word_is_ending, false);
+    if (DOUBT(handler_interrupts_a_registration, load_relaxed(&own.within)))
+        exclusive_stop();
+    else if (witness_ends_word())
+        store_release(&word_is_ending, false);
 }
 
 /* Returns true if other code can notice, or change, by this function what the library keeps. */

@@ -74,9 +74,15 @@ bool witness_others_have_no_work(void);
  * the library's next call of HIP on this thread then ends this, too. */
 void witness_delegate(bool delegates);
 
+/* Records that the thread enters or leaves a function that takes a registration. A signal handler
+ * may interrupt the function and call HIP. Its call then ends the user's word, but settles nothing,
+ * because the handler would wait for its own thread. The next call of other code settles it. */
+void witness_enter(void);
+void witness_leave(void);
+
 /* Ends the user's word, and settles what rests on it (abi/exclusive_end.h). lifecycle.c sets this
  * pointer before HIP reports. */
-extern void (*witness_ends_word)(void);
+extern bool (*witness_ends_word)(void);
 
 /* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
 void witness_record(void);

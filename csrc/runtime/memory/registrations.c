@@ -177,10 +177,12 @@ static void unregister_idle(struct registration *registration) {
 static bool trim_one(struct registration *registration) {
     if (runtime_forked) /* HIP must not be called in a forked child */
         return false;
-    if (!move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN))
-        return false;
-    unregister_idle(registration);
-    return true;
+    witness_enter();
+    const bool taken = move(registration, REGISTRATION_IDLE, REGISTRATION_TAKEN);
+    if (taken)
+        unregister_idle(registration);
+    witness_leave();
+    return taken;
 }
 
 void registrations_yield_to(const void *address, size_t bytes) {
@@ -512,7 +514,7 @@ static bool register_watched(struct registration *registration, size_t bytes, hi
     return true;
 }
 
-hipError_t registration_acquire(void *address, uint64_t bytes) {
+static hipError_t acquire(void *address, uint64_t bytes) {
     struct registration *registration =
         address && bytes && !runtime_forked ? handle_insert(&registrations, address) : NULL;
     hipError_t error;
@@ -546,6 +548,13 @@ hipError_t registration_acquire(void *address, uint64_t bytes) {
     return error;
 }
 
+hipError_t registration_acquire(void *address, uint64_t bytes) {
+    witness_enter();
+    const hipError_t error = acquire(address, bytes);
+    witness_leave();
+    return error;
+}
+
 /* ---- unregistering ---- */
 
 static bool devices_are_done(void) {
@@ -564,7 +573,7 @@ static bool may_be_idle(const struct registration *registration) {
            PROOF(no_work_uses_the_memory, devices_are_done());
 }
 
-hipError_t registration_release(void *address) {
+static hipError_t release(void *address) {
     struct registration *registration =
         runtime_forked ? NULL : handle_find(&registrations, address);
     registrations_yield(address, 1);
@@ -595,5 +604,12 @@ hipError_t registration_release(void *address) {
         end(around);
     else
         ranges_change();
+    return error;
+}
+
+hipError_t registration_release(void *address) {
+    witness_enter();
+    const hipError_t error = release(address);
+    witness_leave();
     return error;
 }

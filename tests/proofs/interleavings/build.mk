@@ -11,7 +11,7 @@ interleavings_layers := process telemetry modules/image driver shared streams mo
 interleavings_runtime := $(filter-out $(interleavings_included:%=csrc/runtime/%.c),$(foreach layer,$(interleavings_layers),$(wildcard csrc/runtime/$(layer)/*.c)))
 interleavings_flags := -std=c11 -D_GNU_SOURCE -O1 -w -Icsrc/include -Icsrc/runtime -I$(interleavings_here) \
     -ffunction-sections -fno-builtin -DMGPU_RT_VERSION='""' $(WITHOUT:%=-DWITHOUT=%)
-interleavings_wrapped := pthread_mutex_lock pthread_mutex_unlock malloc calloc realloc \
+interleavings_wrapped := pthread_mutex_lock pthread_mutex_timedlock pthread_mutex_unlock malloc calloc realloc \
     aligned_alloc free memcpy memset report_failure report_once \
     image_describe mapped_for_good device_memory_number device_shares_memory \
     page_watch_open page_watch_add page_watch_remove page_watch_settled page_watch_is_lost \

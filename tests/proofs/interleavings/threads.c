@@ -383,6 +383,11 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock) {
     return 0;
 }
 
+int __wrap_pthread_mutex_timedlock(pthread_mutex_t *lock, const struct timespec *limit) {
+    (void)limit;
+    return __wrap_pthread_mutex_lock(lock);
+}
+
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
     if (!exploring)
         return 0;

@@ -367,3 +367,44 @@ def test_a_thread_that_starts_during_the_registration_relies_on_no_report(
     done = run_program(built, stop, **env)
     assert done.stdout == "10 10\n", done.stderr
     assert "another thread started the library during the registration" in done.stderr
+
+
+#: A signal handler calls HIP while its thread gives registered memory back.
+GIVES_BACK = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+static char memory[4096];
+static pthread_t first;
+static void call_hip(int number) {
+    void *block;
+    (void)number, hipMalloc(&block, 64);
+}
+static void *interrupt(void *data) {
+    while (!hipstub_count("hipHostUnregister"))
+        usleep(1000);
+    pthread_kill(first, SIGUSR1);
+    return data;
+}
+int main(void) {
+    pthread_t other;
+    first = pthread_self();
+    signal(SIGUSR1, call_hip);
+    mgpuMemHostRegister(memory, sizeof memory);
+    mgpuMemHostUnregister(memory);
+    pthread_create(&other, NULL, interrupt, NULL);
+    mgpu_rt_empty_cache();
+    pthread_join(other, NULL);
+    printf("%d calls\n", (int)hipstub_count("hipMalloc"));
+    return 0;
+}
+"""
+
+
+def test_a_signal_handler_never_waits_for_the_registration_that_it_interrupts(
+    tmp_path: Path,
+) -> None:
+    built = program(tmp_path, GIVES_BACK, str(STUB))
+    variables = {**TELLS, "HIPSTUB_DELAY": "hipHostUnregister:300000", "MGPU_RT_EXCLUSIVE": "on"}
+    done = run_program(built, **variables)
+    assert done.stdout == "1 calls\n", done.stderr
+    assert "called hipMalloc, so MGPU_RT_EXCLUSIVE=on has ended" in done.stderr

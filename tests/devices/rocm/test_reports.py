@@ -11,7 +11,7 @@ import pytest
 
 from mgpu_rt._cli import softgpu
 from tests.devices.rocm.surroundings import Popen, Surroundings
-from tests.runtime.driver import foreign
+from tests.runtime.driver import foreign, test_word
 from tests.support import recordings
 from tests.support.compiled import compile_c
 from tests.support.patience import HANG
@@ -238,3 +238,95 @@ def test_other_code_finds_the_memory_that_stock_leaves(
     env = {"MGPU_RT_SOFTGPU": f"{chip},memory=64M", "MGPU_RT_MEMORY_LIMIT": "1"}
     said, errors = run(here, linked(tmp_path, ROOM), MGPU_RT_CACHE=cache, **env)
     assert said == "0 " * 6, errors
+
+
+#: In front of HIP: the host cannot access the emulated device's memory, so waits can be postponed.
+FRONT = """
+#define _GNU_SOURCE
+#include "../../../csrc/hip_abi.h"
+#include <dlfcn.h>
+int hipDeviceGetAttribute(int *value, int attribute, int device);
+int hipDeviceGetAttribute(int *value, int attribute, int device) {
+    int (*next)(int *, int, int);
+    *(void **)&next = dlsym(RTLD_NEXT, "hipDeviceGetAttribute");
+    const int error = next(value, attribute, device);
+    if (attribute == hipDeviceAttributeIsLargeBar)
+        *value = 0;
+    return error;
+}
+"""
+
+#: The program keeps memory registered and, with MGPU_RT_SYNC=lazy, postpones waits. Then other code
+#: calls the function that the first word names, twice. The program then does the same work again.
+#: The program prints what other code gets, and what its own copies show.
+WORD = """
+#include "program.h"
+enum { BYTES = 1 << 16, WORDS = BYTES / 4, ROUNDS = 5, TO_HOST = 2 };
+static void *stream, *block;
+static uint32_t host[WORDS], *lent;
+static void work(int value) {
+    for (int i = 0; i < ROUNDS; i++) {
+        mgpuMemHostRegister(lent, BYTES);
+        mgpuMemHostUnregister(lent);
+        mgpuMemset32(block, value + i, WORDS, stream);
+        mgpuStreamSynchronize(stream);
+    }
+}
+static void show(void) {
+    mgpuMemcpy(host, block, BYTES, stream);
+    mgpuStreamSynchronize(stream);
+    printf("%u %u ", host[0], host[WORDS - 1]);
+}
+static int call_hip(const char *name) {
+    static struct { int kind; char rest[256]; } found;
+    if (strcmp(name, "hipPointerGetAttributes") == 0) {
+        const int error = HIP(hipPointerGetAttributes, void *, const void *)(&found, lent);
+        return error ? error : found.kind;
+    }
+    if (strcmp(name, "hipStreamQuery") == 0)
+        return HIP(hipStreamQuery, void *)(stream);
+    if (HIP(hipMemcpy, void *, const void *, size_t, int)(lent, block, BYTES, TO_HOST))
+        return -1;
+    return (int)lent[WORDS - 1];
+}
+int main(int count, char **words) {
+    (void)count;
+    stream = mgpuStreamCreate();
+    block = mgpuMemAlloc(BYTES, stream, false);
+    lent = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    work(10);
+    for (int i = 0; i < 2; i++)
+        printf("%d ", call_hip(words[1]));
+    show();
+    work(20);
+    printf("%d ", call_hip(words[1]));
+    show();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("wait", ("strict", "lazy"))
+@pytest.mark.parametrize("name", ("hipPointerGetAttributes", "hipStreamQuery", "hipMemcpy"))
+def test_a_call_of_other_code_ends_the_users_word(
+    here: Surroundings, tmp_path: Path, name: str, wait: str
+) -> None:
+    needs_hip = ("-Wl,--no-as-needed", str(here.hip), "-ldl")
+    front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *needs_hip)
+    words, out = here.command([str(linked(tmp_path, WORD)), name]), tmp_path / "stats"
+    on = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": wait, "MGPU_RT_STATS": str(out)}
+    said = []
+    for options in ({"MGPU_RT_CACHE": "off"}, on):
+        env = {**here.environment(), "MGPU_RT_HIP": str(front), **options}
+        done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=HANG)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert said[0] == said[1]
+    assert done.stderr.count(test_word.LINE.format(name)) == done.stderr.count("has ended") == 1
+    found = recordings.stats(out)
+    calls = {called: row["calls"] for called, row in found["hip"].items()}
+    postponed = wait == "lazy" and not here.release.hip.startswith("5.")  # FRONT serves HIP 6 and 7
+    waits = (calls["hipStreamSynchronize"], calls.get("hipDeviceSynchronize", 0))
+    assert waits == ((8, 4) if postponed else (12, 0)), calls  # each registration waits, if it must
+    assert (calls["hipHostRegister"], calls["hipHostUnregister"]) == (6, 6), calls
+    assert found["other_calls"] == f"{name} was the first"

@@ -35,6 +35,7 @@ class Difference:
     pattern: str  # matches the whole name
     why: str
     device: str = ""  # only on devices whose names begin so
+    since: int = 0  # from this version of HIP on
     below: int = NEVER  # before this version of HIP
     pending: bool = False  # only if an error was pending
     certain: bool = True  # the error is always there; otherwise stock's result is chance
@@ -43,7 +44,7 @@ class Difference:
         return (
             re.fullmatch(self.pattern, name) is not None
             and device.startswith(self.device)
-            and hip < self.below
+            and self.since <= hip < self.below
             and not (self.pending and pending == "none")
         )
 
@@ -68,6 +69,13 @@ DIFFERENCES = (
         "is refused; AMD's HIP goes on with memory that it has freed, and which calls look first "
         "differs by release",
         device="softgpu",
+        certain=False,
+    ),
+    Difference(
+        "stream_destroy_after_hips",
+        "is HIP's own call up to HIP 6; HIP 7 then reads the stream's freed memory",
+        device="softgpu",
+        since=HIP_7,
         certain=False,
     ),
 )

@@ -114,7 +114,7 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
     checklist.hip = found[1] if found and found[1] != "none" else ""
     _hip(checklist, ended, environment, base)
     if checklist.hip:
-        _reports(checklist, ended.stderr)
+        _reports(checklist, ended.stderr, environment.get("MGPU_RT_EXCLUSIVE") == "on")
         _python(checklist, ended, environment)
 
 
@@ -125,15 +125,18 @@ def other_calls(said: str) -> str:
     return found[1] if found else ""
 
 
-def _reports(checklist: Checklist, said: str) -> None:
-    """Reports whether HIP tells the library who calls HIP, so that hits need not query HIP."""
+def _reports(checklist: Checklist, said: str, exclusive: bool) -> None:
+    """Reports whether HIP tells the library who calls HIP, so that hits need not query HIP. With
+    MGPU_RT_EXCLUSIVE=on no hit queries HIP until a call of other code is reported."""
     found = other_calls(said)
     if found == "none":
-        told = "HIP reports who calls it, so hits query HIP only after a call of other code"
+        end = "ends MGPU_RT_EXCLUSIVE=on" if exclusive else "lets hits query HIP again"
+        told = f"HIP reports who calls it, and the first call of other code {end}"
         checklist.add("reports", OK, told)
     elif found:
         reason = found.removeprefix("unknown, because ")
-        checklist.add("reports", NOTE, f"hits query HIP: {reason}")
+        effect = "nothing checks MGPU_RT_EXCLUSIVE=on" if exclusive else "hits query HIP"
+        checklist.add("reports", NOTE, f"{effect}: {reason}")
 
 
 def _registered(checklist: Checklist, reason: str) -> None:

@@ -33,15 +33,23 @@ static void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *da
 /* ---- which calls other code has made, in words ---- */
 
 static const char *reason = "the options ask for no report of HIP";
-static unsigned ended_by; /* the first call of other code, plus 1 */
+
+/* The first call of other code, plus 1; also WITH_WORD if this call has ended the user's word. */
+static unsigned ended_by;
+static const unsigned WITH_WORD = 1u << 31;
 static bool was_sole_user;
+
+static const char *name_of(unsigned first) {
+    return operation_name((first & ~WITH_WORD) - 1);
+}
 
 void witness_describe(char text[WITNESS_TEXT]) {
     const unsigned operation = load_acquire(&ended_by);
     if (witness_is_sole_user())
         snprintf(text, WITNESS_TEXT, "none");
     else if (operation)
-        snprintf(text, WITNESS_TEXT, "%s was the first", operation_name(operation - 1));
+        snprintf(text, WITNESS_TEXT, "%s was the first%s", name_of(operation),
+                 operation & WITH_WORD ? ", and ended MGPU_RT_EXCLUSIVE=on" : "");
     else
         snprintf(text, WITNESS_TEXT, "unknown, because %s", load_acquire(&reason));
 }
@@ -71,9 +79,10 @@ static bool word_is_ending;
 
 static void end_sole_use_by(uint32_t operation) {
     unsigned none = 0;
-    if (exclusive_hip())
+    const bool word = exclusive_hip();
+    if (word)
         store_release(&word_is_ending, true);
-    if (cas_acq_rel(&ended_by, &none, operation + 1))
+    if (cas_acq_rel(&ended_by, &none, (operation + 1) | (word ? WITH_WORD : 0)))
         end_sole_use();
     store_release(&witness_users, WITNESS_OTHERS); /* the other code's call runs after this store */
 }
@@ -146,7 +155,7 @@ static void end_word(void) {
     if (runtime_forked || runtime_is(MODE_LATE))
         return;
     if (exclusive_hip())
-        report_once(&word_has_ended, operation_name(load_acquire(&ended_by) - 1));
+        report_once(&word_has_ended, name_of(load_acquire(&ended_by)));
     if (DOUBT(handler_interrupts_a_registration, load_relaxed(&own.within)))
         exclusive_stop();
     else if (witness_ends_word())

@@ -87,7 +87,8 @@ extern bool (*witness_ends_word)(void);
 /* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
 void witness_record(void);
 
-/* Writes which call of HIP other code made first, "none", or why this is unknown. */
+/* Writes which call of HIP other code made first, and whether it has ended the user's word; "none",
+ * or why this is unknown. */
 enum { WITNESS_TEXT = 128 };
 void witness_describe(char text[WITNESS_TEXT]);
 

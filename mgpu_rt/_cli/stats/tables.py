@@ -209,6 +209,16 @@ def memory(run: Statistics) -> Iterator[Table]:
         yield Table(("device memory", *(name.replace("_", " ") for name in names)), rows)
 
 
+def other_calls(sides: Sequence[Side]) -> Iterator[str]:
+    """Says which call of HIP other code made first; names the side if the sides differ."""
+    found: dict[str, str] = {}
+    for side in sides:
+        if side.run.other_calls:
+            found.setdefault(side.run.other_calls, f"{side.name}: ")
+    for text, who in found.items():
+        yield f"{who if len(found) > 1 else ''}calls of HIP by other code: {shown(text)}"
+
+
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     for side in sides:
         run, who = side.run, f"{side.name}: " if len(sides) > 1 else ""
@@ -233,8 +243,7 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
     else:
         yield from (f"{shown(p.program)}, {p.description}" for p in run.processes)
     yield from _devices(sides)
-    if run.other_calls:
-        yield f"calls of HIP by other code: {shown(run.other_calls)}"
+    yield from other_calls(sides)
     starts = [side.run.start for side in sides]
     if any(start is not None for start in starts):
         times = (NONE if start is None else f"{start / 1e6:.3f}" for start in starts)

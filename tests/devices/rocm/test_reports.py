@@ -329,4 +329,4 @@ def test_a_call_of_other_code_ends_the_users_word(
     waits = (calls["hipStreamSynchronize"], calls.get("hipDeviceSynchronize", 0))
     assert waits == ((8, 4) if postponed else (12, 0)), calls  # each registration waits, if it must
     assert (calls["hipHostRegister"], calls["hipHostUnregister"]) == (6, 6), calls
-    assert found["other_calls"] == f"{name} was the first"
+    assert found["other_calls"] == f"{name} {test_word.ENDED}"

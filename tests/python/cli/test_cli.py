@@ -134,6 +134,8 @@ def test_doctor_says_whether_memory_stays_registered() -> None:
 FINDINGS: list[tuple[dict[str, str], int, str, str]] = [
     ({"HIPSTUB_TELLS": "1"}, 0, "reports", "HIP reports who calls it"),
     ({"HIPSTUB_TELLS": "0"}, 0, "reports", "this HIP does not report calls"),
+    ({"HIPSTUB_TELLS": "1", "MGPU_RT_EXCLUSIVE": "on"}, 0, "reports", "ends MGPU_RT_EXCLUSIVE=on"),
+    ({"HIPSTUB_TELLS": "0", "MGPU_RT_EXCLUSIVE": "on"}, 0, "reports", "nothing checks MGPU_RT_E"),
     ({"HIPSTUB_TELLS": "1", "MGPU_RT_EXCLUSIVE": "off"}, 0, "reports", "ask for no report"),
     ({"HIPSTUB_DEVICES": "0"}, 1, "devices", "HIP has found none"),
     ({"HIPSTUB_FAULT": "hipGetDeviceCount:*:100"}, 1, "devices", "HIP has found none"),

@@ -16,6 +16,7 @@ from mgpu_rt._cli.stats.statistics import (
     added,
 )
 from tests.python.cli.test_report import hostile
+from tests.runtime.driver import test_word
 from tests.support import known, recorded
 from tests.support.child import STUB, library
 from tests.support.command import command, invoke
@@ -87,20 +88,46 @@ int main(int count, char **words) {
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "said"), (((), "none"), (("hip",), "hipMalloc was the first")), ids=("none", "one")
-)
-def test_stats_and_compare_name_the_first_call_of_other_code(
-    tmp_path: Path, words: tuple[str, ...], said: str
-) -> None:
+TELLS = {"HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"}
+#: Options of `run`, the program's words, and what the statistics say.
+FIRST_CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "none": ((), (), "none"),
+    "one": ((), ("hip",), "hipMalloc was the first"),
+    "exclusive": (("--exclusive",), (), "none"),
+    "ended": (("--exclusive",), ("hip",), f"hipMalloc {test_word.ENDED}"),
+}
+
+
+@pytest.mark.parametrize("case", FIRST_CALLS)
+def test_stats_and_compare_name_the_first_call_of_other_code(tmp_path: Path, case: str) -> None:
     path = tmp_path / "stats.json"
+    options, words, said = FIRST_CALLS[case]
     built = known.program(tmp_path, CALLS_HIP, str(STUB), f"-Wl,-rpath,{STUB.parent}")
-    env = {"HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"}
-    done = command("run", "--stats", "--stats-json", path, "--", built, *words, **env)
+    run_it = ("run", *options, "--stats", "--stats-json", path, "--", built, *words)
+    done = command(*run_it, **TELLS)
     line = f"calls of HIP by other code: {said}"
     assert done.returncode == 0 and f"mgpu_rt: {line}" in done.stderr.splitlines(), done.stderr
     for shown in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):
         assert line in shown.stdout.splitlines()
+
+
+def test_a_comparison_says_that_other_code_has_ended_the_users_word(tmp_path: Path) -> None:
+    built = known.program(tmp_path, CALLS_HIP, str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    page, line = tmp_path / "page.html", f"calls of HIP by other code: hipMalloc {test_word.ENDED}"
+    words = ("compare", "--exclusive", "--report", page, "--", built, "hip")
+    done = command(*words, **TELLS)
+    assert done.returncode == 0 and line in done.stdout.splitlines(), done.stdout + done.stderr
+    assert line in page.read_text()
+
+
+def test_a_comparison_names_the_call_of_each_side(tmp_path: Path) -> None:
+    built = known.program(tmp_path, CALLS_HIP, str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    paths = [tmp_path / "ended.json", tmp_path / "alone.json"]
+    for path, words in zip(paths, (("hip",), ()), strict=True):
+        command("run", "--exclusive", "--stats-json", path, "--", built, *words, **TELLS)
+    lines = invoke("compare", *map(str, paths)).stdout.splitlines()
+    assert f"before: calls of HIP by other code: hipMalloc {test_word.ENDED}" in lines
+    assert "after: calls of HIP by other code: none" in lines
 
 
 def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:

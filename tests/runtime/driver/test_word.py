@@ -21,6 +21,8 @@ LINE = (
     "mgpu_rt: other code in this process called {}, so MGPU_RT_EXCLUSIVE=on has ended: from now on "
     "the library queries HIP, postpones no wait, and keeps no memory registered\n"
 )
+#: The words of the statistics that follow the name of the call.
+ENDED = "was the first, and ended MGPU_RT_EXCLUSIVE=on"
 
 
 def begin(mgpu: Mgpu) -> Loop:
@@ -77,7 +79,7 @@ def test_statistics_name_the_call_that_has_ended_the_word(mgpu: Mgpu) -> None:
     begin(mgpu)
     assert mgpu.stats()["other_calls"] == "none"
     mgpu.by_hip("hipMalloc", KIB)
-    assert mgpu.stats()["other_calls"] == "hipMalloc was the first"
+    assert mgpu.stats()["other_calls"] == f"hipMalloc {ENDED}"
 
 
 # ---- postponed waits ----

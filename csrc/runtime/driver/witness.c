@@ -40,7 +40,7 @@ static const unsigned WITH_WORD = 1u << 31;
 static bool was_sole_user;
 
 static const char *name_of(unsigned first) {
-    return operation_name((first & ~WITH_WORD) - 1);
+    return load_relaxed(&operation_name)((first & ~WITH_WORD) - 1);
 }
 
 void witness_describe(char text[WITNESS_TEXT]) {
@@ -204,12 +204,12 @@ static void note_call_of_others(unsigned kind) {
 static void stop_hearing(void) {
     end_sole_use_because("a graph was used");
     PROOF_STEP(questions_end_before_the_reports, wait_for_holders());
-    set_tracer(NULL);
+    (load_relaxed(&set_tracer))(NULL);
 }
 
 static __attribute__((noinline)) void hear_slow(uint32_t operation) {
     const int users = load_acquire(&witness_users); /* `kinds` was written before */
-    const unsigned kind = operation < OPERATIONS ? kinds[operation] : 0;
+    const unsigned kind = operation < OPERATIONS ? load_relaxed(&kinds[operation]) : 0;
     if (own.expected == (operation | GRAPH_CALL)) {
         own.expected = NO_CALL;
     } else if (own.expected != ANY_CALL && concerns_library(kind)) {
@@ -244,7 +244,7 @@ static struct hip_functions unmarked;
  * no argument. */
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t own_##name params {                                                          \
-        own.expected = operations[HIP_##name];                                                     \
+        own.expected = load_relaxed(&operations[HIP_##name]);                                      \
         return unmarked.name args;                                                                 \
     }
 #include "driver/hip.def"
@@ -383,11 +383,12 @@ static uint8_t kind_of(const char *name) {
 }
 
 static void describe_operation(uint32_t operation, const char *name) {
-    kinds[operation] = kind_of(name);
-    const uint32_t called = operation | (kinds[operation] & OF_GRAPHS ? GRAPH_CALL : 0);
+    const uint8_t kind = kind_of(name);
+    const uint32_t called = operation | (kind & OF_GRAPHS ? GRAPH_CALL : 0);
+    store_relaxed(&kinds[operation], kind);
 #define HIP_FN(need, function, params, args)                                                       \
     if (strcmp(name, "hip" #function) == 0)                                                        \
-        operations[HIP_##function] = called;
+        store_relaxed(&operations[HIP_##function], called);
 #include "driver/hip.def"
 }
 
@@ -416,7 +417,7 @@ static const char *find_obstacle(const struct witness_functions *functions) {
 
 void witness_open(const struct witness_functions *functions) {
     static bool opened;
-    if (exchange_acq_rel(&opened, true))
+    if (exchange_acq_rel(&opened, true) && !DOUBT(word_rests_on_reports, exclusive_hip()))
         return;
     store_release(&reason, "another thread started the library during the registration");
     const char *why = find_obstacle(functions);
@@ -424,8 +425,8 @@ void witness_open(const struct witness_functions *functions) {
         store_release(&reason, why);
         return;
     }
-    operation_name = functions->name;
-    set_tracer = functions->set_tracer;
+    store_relaxed(&operation_name, functions->name);
+    store_relaxed(&set_tracer, functions->set_tracer);
     for (uint32_t operation = 0; operation < OPERATIONS; operation++) {
         const char *name = functions->name(operation);
         if (name)
@@ -434,7 +435,7 @@ void witness_open(const struct witness_functions *functions) {
     int users = load_acquire(&witness_users);
     if (users != WITNESS_UNREGISTERED)
         return;
-    set_tracer(hear);
+    functions->set_tracer(hear);
     if (DOUBT(other_code_may_have_work, !is_unused(functions)))
         store_release(&workers, &workers);
     why = find_obstacle(functions); /* other code may have called HIP in the meantime */

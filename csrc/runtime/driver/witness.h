@@ -30,7 +30,8 @@
 /* Registers the library's function with HIP and decides whether the library is its sole user. Does
  * nothing if HIP lacks the functions, other code may have called HIP, or a profiler is mapped. Each
  * thread that starts the library calls witness_open before its first call of HIP; only the first
- * call has an effect. Takes a lock of the loader. */
+ * call has an effect. By the user's word each thread registers, so the word is checked from the
+ * thread's first call on. Takes a lock of the loader, so no thread waits for another here. */
 void witness_open(const struct witness_functions *functions);
 
 /* Makes `hip` mark each call of this library as the library's own. Call it after hip_install. */

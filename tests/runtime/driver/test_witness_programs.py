@@ -369,6 +369,44 @@ def test_a_thread_that_starts_during_the_registration_relies_on_no_report(
     assert "another thread started the library during the registration" in done.stderr
 
 
+#: The first thread stops in its first call while it registers. The second thread makes its first
+#: call, and then other code allocates.
+WORD = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+extern sem_t front_reached, front_go;
+extern const char *_Atomic front_stop;
+static void *use_stream(void *unused) {
+    mgpuStreamDestroy(mgpuStreamCreate());
+    return unused;
+}
+int main(int count, char **words) {
+    (void)count;
+    pthread_t first;
+    void *memory;
+    front_stop = words[1];
+    pthread_create(&first, NULL, use_stream, NULL);
+    sem_wait(&front_reached);
+    use_stream(NULL);
+    hipMalloc(&memory, 64);
+    sem_post(&front_go);
+    pthread_join(first, NULL);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("stop", ("hipApiName", "hipRegisterTracerCallback", "hsa_system_get_info"))
+def test_a_call_of_other_code_ends_the_word_while_another_thread_registers(
+    tmp_path: Path, stop: str
+) -> None:
+    linked = ("-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *linked, "-ldl")
+    built = program(tmp_path, WORD, str(front), *linked, f"-Wl,-rpath,{tmp_path}")
+    done = run_program(built, stop, **TELLS, MGPU_RT_HIP=str(front), MGPU_RT_EXCLUSIVE="on")
+    assert "called hipMalloc, so MGPU_RT_EXCLUSIVE=on has ended" in done.stderr
+
+
 #: A signal handler calls HIP while its thread gives registered memory back.
 GIVES_BACK = r"""
 #include "program.h"

@@ -249,7 +249,7 @@ def stream(program: Program, thread: int, b: Bytes) -> None:
     if len(program.streams) >= 8 or index is None:
         return
     who = (0, 0, 0, 0, 1, 2)[b[0] % 6] if program.any_stream else MGPU
-    stream = Stream(index, who, thread)
+    stream = Stream(index, program.caller(who), thread)
     program.ask("ok", thread, "stream", stream.who, stream)
     program.streams.append(stream)
 
@@ -335,7 +335,7 @@ def load(program: Program, thread: int, b: Bytes) -> None:
         return
     number = b[0] % len(images.NAMES)
     name = images.NAMES[number]
-    who = int(b[1] % 4 == 3)
+    who = program.caller(int(b[1] % 4 == 3))
     cell = None
     if name in images.CELLS:
         cell_index = program.index("buffer")

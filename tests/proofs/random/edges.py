@@ -159,8 +159,8 @@ def _may_fork(program: Program) -> bool:
 def pages(program: Program, thread: int, b: Bytes) -> None:
     """Registers a part of host memory up to three times, copies from it and unregisters it, and
     replaces the pages in between or keeps them. The library may keep the registration, but only as
-    long as the pages stay. A last copy is from memory that is no longer registered: HIP reads it at
-    once."""
+    long as the pages stay. Other code asks HIP about unregistered memory. A last copy is from
+    memory that is no longer registered: HIP reads it at once."""
     target = program.pick([x for x in program.buffers if x.kind == ALLOCATED], b[3])
     area = _area(program, thread, b[0]) if target is not None and thread < THREAD_END else None
     index = program.index("buffer") if area is not None else None
@@ -180,6 +180,9 @@ def pages(program: Program, thread: int, b: Bytes) -> None:
         _copy_in(program, thread, part, target, own, b[3] + number)
         program.sync(thread, MGPU, own)
         program.say(thread, "unregister", part)
+        if b[3] % 2 and not program.is_alone:
+            program.pending.discard(os_thread(thread))
+            program.ask(None, thread, "attributes", part)
     if b[4] % 4 == 3:
         _copy_in(program, thread, part, target, own, b[3] + 3)
         program.say(thread, "hostset", part, count, 0)

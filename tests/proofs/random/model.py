@@ -195,7 +195,7 @@ class Program:
         # One half of all programs use only streams of the library. The library does not pool blocks
         # that are freed while other streams are busy.
         self.any_stream = head[0] & 4 != 0
-        self.is_alone = "foreign" in without  # no other code in the process calls HIP
+        self.is_alone = "foreign" in without  # no other code in the process calls HIP so far
         self.memory = memory  # the device's bytes, which must suffice; 0: enough
         self.lines: list[str] = []
         self.expected: dict[int, str | None] = {}
@@ -215,6 +215,13 @@ class Program:
     def script(self) -> Script:
         crosses = self.crosses and not self.is_alone
         return Script(self.threads, self.exits, self.lines, self.expected, self.resets, crosses)
+
+    def meet_foreign(self) -> None:
+        """Lets other code call HIP from the next line on."""
+        self.is_alone = self.crosses = False
+
+    def caller(self, who: int) -> int:
+        return MGPU if self.is_alone else who
 
     def thread(self, byte: int, passed: float) -> int:
         if self.exits and passed > 0.55 and self.ending.has_handlers:
@@ -407,8 +414,8 @@ class Program:
         index = self.index("event")
         if index is None:
             return None
-        event = Event(index, who, thread)
-        self.ask("ok", thread, "event", who, event)
+        event = Event(index, self.caller(who), thread)
+        self.ask("ok", thread, "event", event.who, event)
         return event
 
     def record(self, thread: int, who: int, event: Event, stream: Stream) -> None:

@@ -41,10 +41,21 @@ class Plan:
     exits: bool = False
     without: tuple[str, ...] = ()
     fails: str = ""
+    #: With a side that lacks the foreign user, on a device that reports calls, the foreign user
+    #: calls HIP after this number of actions. None: never. Other sides ignore the number.
+    alone_for: int | None = None
+
+    def _foreign(self) -> tuple[list[str], int]:
+        """Returns the actions that the sides lack, and after how many actions others call HIP."""
+        lacks = [name for side in self.sides for name in side.lacks]
+        if self.alone_for is None or "foreign" not in lacks:
+            return lacks, 0
+        # Once a graph was used, HIP reports no call (witness.c).
+        return [*(name for name in lacks if name not in runner.FOREIGN), "graph"], self.alone_for
 
     def case(self) -> runner.Case:
         scripts = {}
-        lacks = [name for side in self.sides for name in side.lacks]
+        lacks, left = self._foreign()
         if self.fails:  # if the library has no memory for an event's entry, the event has no time
             lacks += ["elapsed", "graph"]
         for number, (head, actions) in enumerate(self.programs, start=1):
@@ -58,7 +69,9 @@ class Plan:
                 devices=self.device.count,
                 without=(*self.without, *self.device.lacks, *lacks),
                 starts=alone,
+                alone_for=left,
             )
+            left = max(left - len(actions), 0)
         return runner.Case(
             images.NAMES,
             {number: one.threads for number, one in scripts.items()},
@@ -82,7 +95,8 @@ def plans(
     programs. If `exits` is true, a process runs a single program, which continues while the process
     exits."""
     sides = [side for side in sides if not (exits and "exits" in side.lacks)]
-    most, least = (1, 1) if exits else (24, 6)
+    most, least, longest = (1, 1, 60) if exits else (24, 6, 400)
+    reports = device.reports and any("foreign" in side.lacks for side in sides)
     return st.builds(
         Plan,
         device=st.just(device),
@@ -93,6 +107,7 @@ def plans(
         exits=st.just(exits),
         without=st.just(tuple(without)),
         fails=_FAILS if device.fails and all(one.fails for one in sides) else st.just(""),
+        alone_for=st.none() | st.integers(0, longest) if reports else st.none(),
     )
 
 

@@ -64,11 +64,11 @@ SIDES = (
     _lazy("lazy", manager="off"),
 )
 
-#: The options of these sides declare that no other code calls HIP, so programs contain no foreign
-#: user.
-_FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
+#: The options of these sides declare that no other code calls HIP. Programs contain no foreign
+#: user, unless HIP reports calls: the first call of the foreign user then ends the mode.
+FOREIGN = ("foreign", "reset", "hoard", "held_back", "end-held")
 EXCLUSIVE = tuple(
-    replace(side, lacks=_FOREIGN)
+    replace(side, lacks=FOREIGN)
     for side in (
         _side("exclusive", manager="off", exclusive="on"),
         _lazy("exclusive lazy", manager="off", exclusive="on"),
@@ -114,6 +114,7 @@ class Device:
     options: tuple[tuple[str, str], ...] = ()
     memory: int = 0  # bytes of memory, if the device has little
     count: int = 1  # number of devices
+    reports: bool = False  # HIP reports calls of other code
     lacks: tuple[str, ...] = ()  # actions that need features which the device's HIP lacks
     fails: bool = True  # the library's allocations may fail there
     starts_alone: bool = False  # HIP's first call must return before two threads call HIP
@@ -136,6 +137,7 @@ def _stub(name: str, *, lacks: tuple[str, ...] = (), **options: str) -> Device:
         tuple(("HIPSTUB_" + k, v) for k, v in settings.items()),
         memory=int(options.get("memory", 0)),
         count=int(options.get("devices", 1)),
+        reports=options.get("tells") == "1",
         lacks=lacks,
         copies_return=True,
     )
@@ -186,6 +188,7 @@ SOFTGPU_7 = Device(
     ("build/softgpu",),
     (("MGPU_RT_SOFTGPU", "gfx90a"),),
     lacks=("leaves-registered", "reused-images", *STUBS_ALONE, *_ENDS),
+    reports=True,
     starts_alone=True,
     stock_fails=True,
     release="7.2.4",

@@ -96,6 +96,15 @@ static void play_hoard(const struct step *step) {
         mgpuMemFree(thing, STREAM(0));
 }
 
+/* attributes BUFFER: prints what HIP tells the foreign user of an address */
+static void play_attributes(const struct step *step) {
+    int attributes[64] = {0}; /* HIP's struct begins with the kind of memory */
+    HIP(hipGetLastError, void)();
+    const int error = HIP(hipPointerGetAttributes, void *, const void *)(attributes, BUFFER(0));
+    HIP(hipGetLastError, void)();
+    say(step, "%d %d", error, error == 0 ? attributes[0] : 0);
+}
+
 /* misuse: prints how often the stub has detected a use of dead handles or freed memory */
 static void play_misuse(const struct step *step) {
     uint64_t (*misuse)(void);
@@ -112,10 +121,8 @@ static void play_misuse(const struct step *step) {
 /* ---- the steps ---- */
 
 const struct step_kind fault_steps[] = {
-    {"refused", play_refused},
-    {"hoard", play_hoard},
-    {"misuse", play_misuse},
-    {NULL, NULL},
+    {"refused", play_refused}, {"hoard", play_hoard}, {"attributes", play_attributes},
+    {"misuse", play_misuse},   {NULL, NULL},
 };
 
 const struct step_kind *const more_steps[] = {fault_steps, limit_steps, replay_steps, error_steps,

@@ -22,7 +22,7 @@ alone = {"policies": ("builtin",)}
 
 # ---- the programs of the C library's proofs ----
 
-NAMES = ("streams", "streams-others", "memory", "memory-others", "devices", "of-handles")
+NAMES = ("streams", "streams-others", "memory", "memory-others", "devices")
 GROUPS = {group.name: group for group in groups() if group.name in NAMES}
 (CACHED,) = (side for side in runner.IN_PYTHON if side.name == "CachedRuntime")
 
@@ -272,6 +272,21 @@ def test_a_handle_given_up_twice_serves_one_owner(mgpu: Mgpu) -> None:
             give(thing)
             assert f"'{words}' failed with 'hipError" in mgpu.stderr()
             assert get() != get()
+
+
+@in_child(**alone)
+def test_handles_from_before_a_reset_are_forgotten(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    for kind in (CachedRuntime, Singleton):
+        with mgpu_rt.intercept(kind()):
+            for _ in range(2):
+                stream, module = mgpu.StreamCreate(), mgpu.load(image)
+                block = mgpu.MemAlloc(64, stream, False)
+                mgpu.MemFree(block, stream)
+                mgpu.ModuleUnload(module)
+                mgpu.StreamDestroy(stream)
+                mgpu.stub.hipDeviceReset()
+            assert mgpu.stderr() == ""
 
 
 @in_child(**alone)

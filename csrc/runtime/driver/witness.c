@@ -87,8 +87,8 @@ static void end_sole_use_by(uint32_t operation) {
     store_release(&witness_users, WITNESS_OTHERS); /* the other code's call runs after this store */
 }
 
-/* The operation that the thread's wrapper is about to call; NO_CALL after HIP has reported it.
- * ANY_CALL while hipSPARSE runs, which the library has called. A
+/* `expected` is the operation that the thread's wrapper is about to call. It is NO_CALL after HIP
+ * has reported that call, and ANY_CALL while hipSPARSE runs, which the library has called. A
  * program may leave a call of HIP by siglongjmp. `expected` is then NO_CALL already, so later calls
  * of other code do not count as the library's. */
 static __thread struct {

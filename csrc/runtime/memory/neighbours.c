@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 enum {
-    TICK = 250,       /* ms between two looks at the idle memory */
-    TICKS = 5,        /* looks until a block counts as unused for a second */
-    LINGER = 8,       /* the thread ends after so many looks that find little idle memory */
-    ASKING = 2000,    /* ms: the longest wait for other processes */
-    LOCK_TRIES = 100, /* 50 µs each */
-    TRYING = 500,     /* ms: the longest time for which the thread tries to answer */
+    TICK = 250,    /* ms between two looks at the idle memory */
+    TICKS = 5,     /* looks until a block counts as unused for a second */
+    LINGER = 8,    /* the thread ends after so many looks that find little idle memory */
+    ASKING = 2000, /* ms: the longest wait for other processes */
+    LOCK_HELD = 5, /* ms: other threads hold tables_lock for less */
+    TRYING = 500,  /* ms: the longest time for which the thread tries to answer */
 };
 
 /* ---- where processes meet ---- */
@@ -231,17 +231,12 @@ static void note_free(int device, size_t size) {
 
 /* ---- other code of this process ---- */
 
-/* Returns false if the calling thread may hold tables_lock: other code calls HIP in a signal
- * handler, which has interrupted the library. Other threads hold the lock only for a moment. */
+/* Other code may call HIP in a signal handler, which has interrupted the library. */
 static bool tables_are_free(void) {
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        if (pthread_mutex_trylock(&tables_lock) == 0) {
-            pthread_mutex_unlock(&tables_lock);
-            return true;
-        }
-        step_aside();
-    }
-    return false;
+    const bool is_free = lock_within(&tables_lock, LOCK_HELD);
+    if (is_free)
+        pthread_mutex_unlock(&tables_lock);
+    return is_free;
 }
 
 static bool lacks_memory(int device) {

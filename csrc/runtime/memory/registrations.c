@@ -1,16 +1,13 @@
 #include "memory/registrations.h"
 #include "driver/device.h"
 #include "memory/page_watch.h"
+#include "memory/pinned_limit.h"
 #include "process/own_thread.h"
 #include "streams/streams.h"
 #include "telemetry/counters.h"
 
 #include <sched.h>
 #include <semaphore.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
 /* The states of a registration.
  *
@@ -271,10 +268,8 @@ static void pages_changed(void) {
 }
 
 void registrations_end(void) {
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec++; /* at most 1 s: the thread's call to HIP may wait for a kernel */
-    if (pthread_mutex_timedlock(&calling_hip, &limit) != 0)
+    enum { MOST = 1000 }; /* ms: the thread's call to HIP may wait for a kernel */
+    if (!lock_within(&calling_hip, MOST))
         return;
     ended = true;
     pthread_mutex_unlock(&calling_hip);
@@ -345,34 +340,6 @@ static bool may_watch(void) {
 }
 
 /* ---- the limit ---- */
-
-/* Returns whether the kernel counts HIP's pinned memory against RLIMIT_MEMLOCK. */
-static bool pins_count_as_locked(void) {
-    char line[128];
-    unsigned long kilobytes = 0;
-    FILE *status = fopen("/proc/self/status", "re");
-    while (status && fgets(line, sizeof line, status) &&
-           sscanf(line, "VmPin: %lu", &kilobytes) != 1)
-        continue;
-    if (status)
-        fclose(status);
-    return kilobytes != 0;
-}
-
-/* Returns the limit that MGPU_RT_MEMORY_LIMIT names, in bytes or as a fraction of the machine's
- * memory. If pinned memory counts against RLIMIT_MEMLOCK, the result is at most half of
- * RLIMIT_MEMLOCK. The answer is valid only after HIP has registered memory. */
-static size_t most_pinned_bytes(void) {
-    struct rlimit locked;
-    size_t most = options.memory_limit_bytes;
-    if (!most)
-        most = (size_t)((double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes *
-                        options.memory_limit_fraction / options.local_ranks);
-    if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur / 2 < most &&
-        pins_count_as_locked())
-        most = locked.rlim_cur / 2;
-    return most;
-}
 
 static bool trim_oldest(void) {
     struct registration *first = first_idle(false);

@@ -53,6 +53,10 @@ extern bool runtime_forked;
  * Python or the loader. No other lock is taken while this lock is held. */
 extern pthread_mutex_t tables_lock;
 
+/* Locks a mutex. Returns false if the mutex is not free within `ms`: the calling thread may hold it
+ * itself, if a signal handler has interrupted the library. */
+bool lock_within(pthread_mutex_t *lock, unsigned ms);
+
 /* ALL_DEVICES stands for all devices. The library supports MOST_DEVICES devices; only HIP knows the
  * objects on devices with higher numbers. */
 enum { ALL_DEVICES = -1, MOST_DEVICES = 64 };

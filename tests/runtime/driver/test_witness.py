@@ -117,16 +117,26 @@ OTHERS: dict[str, Callable] = {
 }
 
 
-@in_cases((*OTHERS, "hipMalloc on a thread"), **TELLS)
-def test_a_call_of_other_code_ends_it(mgpu: Mgpu, case: str) -> None:
-    loop, at = begin(mgpu), mgpu.stub_ffi.new("void *[2]")
+CASES = (*OTHERS, "hipMalloc on a thread")
+
+
+def call_others(mgpu: Mgpu, case: str) -> str:
+    """Lets other code make the call of a case; returns the call's name."""
     name, _, on_a_thread = case.partition(" ")
+    at = mgpu.stub_ffi.new("void *[2]")
     thread = threading.Thread(target=OTHERS[name], args=(mgpu.stub, at))
     if on_a_thread:
         thread.start()
         thread.join()
     else:
         thread.run()
+    return name
+
+
+@in_cases(CASES, **TELLS)
+def test_a_call_of_other_code_ends_it(mgpu: Mgpu, case: str) -> None:
+    loop = begin(mgpu)
+    call_others(mgpu, case)
     assert not loop.is_sole_user()
     assert mgpu.stub.hipstub_registrations() == 1
 

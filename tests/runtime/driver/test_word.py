@@ -7,10 +7,16 @@ does no work before somebody waits for it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
-from tests.runtime.driver.test_witness import KIB, OTHERS, PROBE, TELLS, Loop
+from tests.runtime.driver.test_witness import (
+    CASES,
+    KIB,
+    PROBE,
+    TELLS,
+    Loop,
+    call_others,
+)
 from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.known import forum
 
@@ -35,19 +41,13 @@ def begin(mgpu: Mgpu) -> Loop:
     return loop
 
 
-@in_cases((*OTHERS, "hipMalloc on a thread"), **WORD)
+@in_cases(CASES, **WORD)
 def test_a_call_of_other_code_ends_the_word(mgpu: Mgpu, case: str) -> None:
-    loop, at = begin(mgpu), mgpu.stub_ffi.new("void *[2]")
-    name, _, on_a_thread = case.partition(" ")
-    thread = threading.Thread(target=OTHERS[name], args=(mgpu.stub, at))
-    if on_a_thread:
-        thread.start()
-        thread.join()
-    else:
-        thread.run()
+    loop = begin(mgpu)
+    name = call_others(mgpu, case)
     assert not loop.is_sole_user()
     assert loop.is_cached()
-    OTHERS["hipEventCreate"](mgpu.stub, at)
+    call_others(mgpu, "hipEventCreate")
     assert mgpu.stderr() == LINE.format(name)
     assert mgpu.stub.hipstub_registrations() == 1
 
@@ -85,19 +85,13 @@ def test_statistics_name_the_call_that_has_ended_the_word(mgpu: Mgpu) -> None:
 # ---- postponed waits ----
 
 
-@in_cases((*OTHERS, "hipMalloc on a thread"), **LAZY)
+@in_cases(CASES, **LAZY)
 def test_a_postponed_wait_is_done_before_other_code_calls_hip(mgpu: Mgpu, case: str) -> None:
-    name, _, on_a_thread = case.partition(" ")
-    stream, at = mgpu.StreamCreate(), mgpu.stub_ffi.new("void *[2]")
+    stream = mgpu.StreamCreate()
     mgpu.launch(forum(mgpu), stream)
     mgpu.StreamSynchronize(stream)
     assert mgpu.pending(stream) == 1
-    thread = threading.Thread(target=OTHERS[name], args=(mgpu.stub, at))
-    if on_a_thread:
-        thread.start()
-        thread.join()
-    else:
-        thread.run()
+    name = call_others(mgpu, case)
     assert mgpu.pending(stream) == 0
     mgpu.launch(forum(mgpu), stream)
     mgpu.StreamSynchronize(stream)

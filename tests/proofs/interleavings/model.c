@@ -171,20 +171,20 @@ static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsig
 }
 
 void model_other_code_launches(unsigned stream, void *address) {
-    report(HIP_ModuleLaunchKernel);
+    model_report(HIP_ModuleLaunchKernel);
     world.works_on[model_self()] = address;
     (void)launch(NULL, 1, 1, 1, 1, 1, 1, 0, model_stream(stream), NULL, NULL);
     world.works_on[model_self()] = NULL;
 }
 
 void model_other_code_destroys(hipStream_t stream) {
-    report(HIP_StreamDestroy);
+    model_report(HIP_StreamDestroy);
     (void)stream_destroy(stream);
 }
 
 hipStream_t model_other_code_creates(void) {
     hipStream_t made;
-    report(HIP_StreamCreate);
+    model_report(HIP_StreamCreate);
     (void)stream_create(&made);
     world.streams[model_number(made)].flags = 1;
     return made;
@@ -257,7 +257,7 @@ static hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsign
 }
 
 void model_other_code_records(hipEvent_t event, unsigned stream) {
-    report(HIP_EventRecord);
+    model_report(HIP_EventRecord);
     (void)event_record(event, model_stream(stream));
 }
 
@@ -333,7 +333,7 @@ static hipError_t module_function(hipFunction_t *function, hipModule_t module, c
 }
 
 void model_other_code_sets(const void *module) {
-    report(HIP_ModuleGetGlobal);
+    model_report(HIP_ModuleGetGlobal);
     explore_point();
     world.modules[model_module(module)].set = true;
 }

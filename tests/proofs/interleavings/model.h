@@ -116,6 +116,9 @@ bool model_precedes(unsigned stream, unsigned work, unsigned order);
 extern const struct witness_functions model_reports;
 void model_report_calls(void);
 
+/* Reports a call of other code, if HIP reports calls. `function` is HIP_Free, ... */
+void model_report(unsigned function);
+
 /* Calls of other code, of which HIP reports before the call runs: allocates memory, records an
  * event, launches a kernel that uses the memory, or sets a constant of a module. */
 void model_other_code_allocates(void);

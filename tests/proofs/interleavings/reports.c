@@ -3,7 +3,7 @@
 
 #include "telemetry/counters.h"
 
-static void report(unsigned function) {
+void model_report(unsigned function) {
     if (world.hear)
         world.hear(3, function + 1, NULL);
 }
@@ -33,7 +33,7 @@ static struct hip_functions silent;
 
 #define HIP_FN(need, name, params, args)                                                           \
     static hipError_t reported_##name params {                                                     \
-        report(HIP_##name);                                                                        \
+        model_report(HIP_##name);                                                                  \
         return silent.name args;                                                                   \
     }
 #include "driver/hip.def"
@@ -47,6 +47,6 @@ void model_report_calls(void) {
 }
 
 void model_other_code_allocates(void) {
-    report(HIP_Malloc);
+    model_report(HIP_Malloc);
     explore_point();
 }

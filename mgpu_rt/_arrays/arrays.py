@@ -98,7 +98,7 @@ class DeviceArray:
         chosen, uses = load().chosen_stream, self._uses(writes=True)
         if chosen is None:
             uses.wait()
-            uses.complete()
+            uses.joins_graph()
         elif uses.precede(chosen):
             stream = chosen or 1
         return {
@@ -154,8 +154,7 @@ def _copy(to: int, source: int, size: int, uses: Uses) -> None:
         if size:
             uses.precede(stream)
             library.mgpuMemcpy(to, source, size, stream)
-            library.mgpuStreamSynchronize(stream)
-            uses.complete()
+            uses.finish(stream, wait=True)
     library.check("the array was not copied")
 
 

@@ -155,7 +155,7 @@ class Function:
             if stream:
                 passed.uses.submitted(stream)
             else:  # the function has waited for its work
-                passed.uses.complete()
+                passed.uses.joins_graph()
         runtime.check(f"{self.name} failed")
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 

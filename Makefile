@@ -102,7 +102,7 @@ $(VENV)/.bench: $(VENV)/.ready
 	$(INSTALL_HERE) -e '.[bench]'
 	touch $@
 
-# The forum's program, as three releases of LLVM lower it; by LLVM 15 for the GPU of the report.
+# The forum's program, as two releases of LLVM lower it.
 DEMO := $(BIN)/mgpu-rt compare --device softgpu bench/programs/forum.mlir --llvm
 
 demo: all needs-tools
@@ -110,8 +110,6 @@ demo: all needs-tools
 	$(DEMO) 22
 	@echo "Lowered by LLVM 19"
 	$(DEMO) 19
-	@echo "Lowered by LLVM 15"
-	MGPU_RT_SOFTGPU=gfx906 $(DEMO) 15
 
 # A test's marker says which suite it is of (tests/support/suites.py). T: files or folders, or names of tests.
 T ?= tests softgpu/tests

@@ -38,16 +38,14 @@ _PRINTED = re.compile(r"^[^/\n]*\bfunc\.func @main\(\) -> (i64|index|f32|f64)\b"
     type=int,
     default=22,
     show_default=True,
-    metavar="22|19|15",
+    metavar="22|19",
     help="The LLVM release that lowers the program; 23, 21 and 20 work too, if you have their "
-    "tools. A launch takes 5 calls of the runtime with LLVM 22, and 7 with LLVM 19 and 15. "
-    "With 19 to 21, LLVM 22 compiles the kernels. LLVM 15 can lower a program only if each "
-    "kernel has one launch in it.",
+    "tools. A launch takes 5 calls of the runtime with LLVM 22, and 7 with LLVM 19. With 19 to "
+    "21, LLVM 22 compiles the kernels.",
 )
 @click.option(
     "--chip",
-    help="The GPU: AMD's, such as gfx90a, or NVIDIA's, such as sm_90.  "
-    "[default: gfx90a; with --llvm 15: gfx906]",
+    help="The GPU: AMD's, such as gfx90a, or NVIDIA's, such as sm_90.  [default: gfx90a]",
 )
 @click.option(
     "--emit",
@@ -64,7 +62,7 @@ _PRINTED = re.compile(r"^[^/\n]*\bfunc\.func @main\(\) -> (i64|index|f32|f64)\b"
     "lines",
     is_flag=True,
     help="Add line tables: debuggers and `mgpu-rt check` then name the program's lines. For AMD's "
-    "GPUs, with --llvm 19 and later.",
+    "GPUs.",
 )
 @click.option(
     "--passes",
@@ -130,10 +128,8 @@ def lower(
         raise CommandError(
             "--link is for --emit executable and library: other forms are not linked"
         )
-    if emit == "image" and llvm == 15:
-        raise CommandError("--emit image is for LLVM 19 and later")
-    if graphs and (emit in ("mlir", "image") or llvm == 15):
-        raise CommandError("--graph is for objects, executables and libraries of LLVM 19 and later")
+    if graphs and emit in ("mlir", "image"):
+        raise CommandError("--graph is for objects, executables and libraries")
     if os.path.isfile(program) and os.path.exists(out) and os.path.samefile(program, out):
         raise CommandError(f"-o {out} is the program itself: name another file")
     try:

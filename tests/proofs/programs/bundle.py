@@ -30,7 +30,7 @@ from mgpu_rt._selftest import bundle
 from mgpu_rt._selftest.bundle import ROOM, marker
 from mgpu_rt._selftest.sequences import Case
 from tests.proofs.programs import groups, images
-from tests.support import lower
+from tests.support import forum, lower, programs
 from tests.support.folders import write_whole
 from tests.support.sources import SOURCES
 
@@ -112,7 +112,7 @@ def host_library(llvm: int) -> bytes:
 
 
 def bundle_programs(llvm: int) -> list[str]:
-    return [name for name in PROGRAMS if llvm != 15 or name in BY_15]
+    return [name for name in PROGRAMS if llvm != forum.LLVM or name in BY_15]
 
 
 # ---- kernels ----
@@ -190,7 +190,7 @@ def inputs() -> str:
 
 def _compiled() -> Iterator[tuple[str, bytes]]:
     """Builds the members that need LLVM, and returns these members. A build takes minutes."""
-    for llvm in toolchain.TESTED:
+    for llvm in programs.RELEASES:
         yield bundle.library_name(llvm), host_library(llvm)
     with ThreadPoolExecutor(2) as pool:
         every: dict[str, bytes] = {}
@@ -205,7 +205,7 @@ def contents(old: bundle.Bundle | None, drawn: Path | None) -> Iterator[tuple[st
     members that need LLVM are copied from the old bundle."""
     manifest = {
         "inputs": inputs(),
-        "programs": {str(llvm): bundle_programs(llvm) for llvm in toolchain.TESTED},
+        "programs": {str(llvm): bundle_programs(llvm) for llvm in programs.RELEASES},
         "chips": list(CHIPS),
     }
     yield "manifest.json", json.dumps(manifest, indent=1).encode()

@@ -170,7 +170,7 @@ def test_doctor_looks_at_what_lowers(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     found = doctor_module.Checklist("hip")
     doctor_module._lowering(found)
     assert {check.name: check.state for check in found.checks} == dict.fromkeys(
-        ["LLVM 22", "LLVM 19", "LLVM 15", "amdgcn", "cc"], "ok"
+        ["LLVM 22", "LLVM 19", "amdgcn", "cc"], "ok"
     )
     monkeypatch.setattr(toolchain, "DEVICE_LIBRARIES", (tmp_path,) * 2)
     monkeypatch.setattr(toolchain.shutil, "which", lambda _: None)

@@ -202,7 +202,6 @@ LOWER = [
     ("main.mlir -o x.o --llvm 18", 2, "no recipe for LLVM 18"),
     ("main.mlir -o x.o --link m", 2, "--link is for --emit executable"),
     ("main.mlir -o x --emit executable --link none.o", 2, "there is no such file"),
-    ("kernel.mlir -o x --emit image --llvm 15", 2, "--emit image is for LLVM 19 and later"),
     ("kernel.mlir -o x --emit image --graph main", 2, "--graph is for objects, executables and"),
 ]
 #: The first words of refusals for which LLVM's tools run.
@@ -211,7 +210,7 @@ LOWERED = [
     ("targets.mlir -o x --emit image", 2, "the program has 2 images (gpu.module k)"),
     ("main.mlir -o x --emit image", 2, "the program has no kernel"),
     ("kernel.mlir -o x.o --chip MI300X", 2, "knows no such GPU"),
-    ("kernel.mlir -o x.o --chip gfx9999 --llvm 15", 2, "knows no such GPU"),
+    ("kernel.mlir -o x.o --chip gfx9999", 2, "knows no such GPU"),
 ]
 UNLOWERED = "is not of the LLVM dialect: lower all dialects by mgpu-rt lower"
 #: LLVM 22 and 19 word their messages differently.

@@ -38,11 +38,6 @@ def test_a_program_is_lowered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert all(list(mgpu_rt.Library(path)) == ["nothing"] for path in (first, *others))
 
 
-def test_a_library_of_bare_pointers_has_no_types() -> None:
-    """LLVM 15's lowering passes pointers to functions, but no sizes."""
-    assert list(mgpu_rt.Library(mgpu_rt.lower(EMPTY, llvm=15))) == []
-
-
 def test_functions_may_have_names_of_attributes() -> None:
     text = "\n".join(
         f"func.func @{name}() -> i64 {{ %x = arith.constant 3 : i64 return %x : i64 }}"

@@ -159,7 +159,6 @@ def test_a_tool_that_cannot_be_run_is_named(
     ("options", "said"),
     [
         ({"llvm": 16}, "no recipe for LLVM 16"),
-        ({"llvm": 15, "chip": "sm_90"}, "AMD"),
         ({"llvm": 22, "chip": "gfx90a", "image": "isa"}, "no recipe for an image"),
         ({"llvm": 22, "chip": "sm_90", "image": "exe"}, "no recipe for an image"),
     ],
@@ -194,7 +193,7 @@ def test_code_objects_have_the_names_of_their_modules() -> None:
     [
         (20, ["mlir-opt-22", "mlir-opt-20", "mlir-translate-20", "llc-20"]),
         (21, ["mlir-opt-22", "mlir-opt-21", "mlir-translate-21", "llc-21"]),
-        (23, ["mlir-opt-23", "mlir-opt-23", "mlir-translate-23", "llc-23"]),  # help, then work
+        (23, ["mlir-opt-23", "mlir-translate-23", "llc-23"]),
     ],
 )
 def test_other_releases_lower_where_their_tools_are(
@@ -224,18 +223,6 @@ def test_other_releases_lower_where_their_tools_are(
     assert noted.read_text().split() == steps
     pipeline = pipelines.pipeline(llvm)
     assert ("ld.lld", pipeline.device_llvm) in object_files.needs(pipeline)
-
-
-def test_forums_command_needs_a_namespace(
-    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LLVM 15 always runs /opt/rocm/llvm/bin/ld.lld. If /opt/rocm/llvm/bin/ld.lld and unshare are
-    missing, the message says how to install unshare."""
-    if Path("/opt/rocm/llvm/bin/ld.lld").exists():
-        pytest.skip("this machine has ROCm's own linker")
-    monkeypatch.setattr(shutil, "which", lambda _name: None)
-    with pytest.raises(toolchain.ToolchainMissing, match=r"unshare is missing: .* util-linux"):
-        lower.lower(program, llvm=15)
 
 
 # ---- for NVIDIA's GPUs ---------------------------------------------------------------------------
@@ -306,40 +293,11 @@ def test_carried_objects_serve_without_tools(
         lower.lower(program, llvm=22, iterations=13)
 
 
-# ---- LLVM 23's own pipeline ----------------------------------------------------------------------
-
-#: Stands for LLVM 23's mlir-opt: LLVM 22's passes do the work of the pipeline that LLVM 22 lacks.
-MLIR_OPT_23 = """#!/bin/sh
-if [ "$1" = --help ]; then
-    echo '      --{listed}  -   lowers to ROCDL'
-    exit
-fi
-echo "$1" >> {log}
-own='rocdl-attach-target{{chip=gfx90a abi=400 O=2}},gpu.module(convert-scf-to-cf,'
-own="${{own}}convert-gpu-to-rocdl{{chipset=gfx90a runtime=HIP}},reconcile-unrealized-casts),"
-own="${{own}}gpu-module-to-binary{{format=bin}}"
-exec {real} "$(echo "$1" | sed "s/gpu-lower-to-rocdl-pipeline{{[^}}]*}}/$own/")"
-"""
-
-
 @pytest.mark.check
-@pytest.mark.parametrize("listed", [pipelines.ROCDL_PIPELINE, "another-pipeline"])
-def test_mlirs_own_pipeline_is_used_if_there_is_one(
-    listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LLVM 23 has the pipeline, unless it is an early build. The options are those of LLVM 24."""
-    log, real = tmp_path / "log", toolchain.tool("mlir-opt", 22)
-    text = MLIR_OPT_23.format(listed=listed, log=log, real=real)
-    stand_in(tmp_path, monkeypatch, "mlir-opt-23", text=text)
-    (tmp_path / "ld.lld-23").symlink_to(toolchain.tool("ld.lld", 22))
-    lowered = steps.run(pipelines.pipeline(23, "gfx90a").steps(), KERNEL.encode())
-    assert b"gpu.binary @kernels" in lowered and b"llvm.func @main" in lowered
-    passes = log.read_text()
-    pipeline = "gpu-lower-to-rocdl-pipeline{chip=gfx90a abi=400 opt-level=2 binary-format=bin},"
-    assert (pipeline in passes) is (listed == pipelines.ROCDL_PIPELINE)
-    # The pipeline writes no line tables.
-    steps.run(pipelines.pipeline(23, "gfx90a", lines="f.mlir").steps(), KERNEL.encode())
-    assert passes.count(pipeline) == log.read_text().count(pipeline)
+def test_operations_of_amdgpu_are_lowered() -> None:
+    kernel = KERNEL.replace("gpu.return", "amdgpu.lds_barrier\n      gpu.return")
+    assert kernel != KERNEL
+    assert steps.run(pipelines.pipeline(22).device_steps(), kernel.encode())
 
 
 def test_a_cached_result_is_on_disk_before_it_has_its_name(

@@ -262,12 +262,6 @@ def test_mlir_lowers_each_way(tmp_path: Path, way: str, on_host: bool) -> None:
     lower.lower(program, llvm=22)
 
 
-def test_the_forums_command_takes_no_passes() -> None:
-    with pytest.raises(ValueError, match="use --llvm 22"):
-        preparation("gpu.dealloc %d : memref<4xf32>").of(pipelines.pipeline(15))
-    assert preparation("").of(pipelines.pipeline(15)) == pipelines.pipeline(15)
-
-
 @pytest.mark.parametrize(
     ("chip", "features"),
     [

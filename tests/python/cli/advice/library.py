@@ -23,7 +23,7 @@ KERNEL_O = (
 LOWERS = (
     "import sys; from mgpu_rt._lowering import pipelines as p; from mgpu_rt._cli.main import main; "
     "p.DEVICE_PASSES = p.DEVICE_PASSES.replace('format=bin', sys.argv[1]); "
-    "p._DEFINED = p._NO_QUEUES; "
+    "p._DEFINED = p.NO_QUEUES; "
     "main(['lower', '--emit', 'executable', sys.argv[2], '-o', 'program'])"
 )
 LIBRARY = {

@@ -137,12 +137,6 @@ LOWERINGS = {
         f"sed 's/private.*/& {{0}}/' bf16.mlir > wrapper.mlir && {RUN} wrapper.mlir",
         (0, "[2]"),
     ),
-    "passes that LLVM 15's command lacks": (
-        f"{RUN} --llvm 15 host.mlir",
-        r"becomes host loops, which LLVM 15's command does not do: use (--llvm 22)$",
-        f"{RUN} {{0}} host.mlir",
-        (7, ""),
-    ),
     "a tool that fails": (
         "mgpu-rt lower wrong.mlir -o wrong.o",
         r"mlir-opt failed \(`(mgpu-rt lower --dry-run .*)` prints the commands\)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     help="Also write a page for a browser (- for stdout): times, memory, cache misses, advice. "
     "With --report one file of statistics is enough. The page needs no network.",
 )
-@source.options
+@parameters.lowering
 @click.pass_context
 def compare(
     ctx: click.Context,
@@ -48,7 +48,7 @@ def compare(
     lazy: bool,
     repeat: int,
     page: str | None,
-    wanted: source.Wanted,
+    **wanted: Any,
 ) -> None:
     """Compare two runs, function by function.
 
@@ -82,7 +82,7 @@ def compare(
         check_writable(page)
     if program:
         chosen = preload.choose(device, os.environ)
-        program = [source.executable(program[0], chosen, wanted), *program[1:]]
+        program = [source.executable(program[0], chosen, **wanted), *program[1:]]
         sides, told = _measured(program, device, variables, repeat)
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)

@@ -42,26 +42,34 @@ def device(help_text: str) -> Callable[[Any], Any]:
     )
 
 
-def promises(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options by which a user promises that no other code sees a shortcut."""
-    for option in (
-        click.option(
-            "--lazy",
-            is_flag=True,
-            help="With --exclusive, postpone each wait whose result no host code can see. Host "
-            "code must not read device memory through a pointer: only copies wait for kernels. No "
-            "effect if HIP reports that the host can read device memory (a large BAR, an APU). A "
-            "program that measures times then measures only how long the submission of work takes.",
-        ),
-        click.option(
-            "--exclusive",
-            is_flag=True,
-            help="You declare that nothing else in the process calls HIP. The library then makes "
-            "fewer queries to HIP, and keeps registered memory registered (docs/rule.md).",
-        ),
-    ):
-        command = option(command)
-    return command
+def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a decorator that adds several options; help lists them in this order."""
+
+    def added(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return added
+
+
+#: The options by which a user promises that no other code sees a shortcut.
+promises = together(
+    click.option(
+        "--exclusive",
+        is_flag=True,
+        help="You declare that nothing else in the process calls HIP. The library then makes "
+        "fewer queries to HIP, and keeps registered memory registered (docs/rule.md).",
+    ),
+    click.option(
+        "--lazy",
+        is_flag=True,
+        help="With --exclusive, postpone each wait whose result no host code can see. Host "
+        "code must not read device memory through a pointer: only copies wait for kernels. No "
+        "effect if HIP reports that the host can read device memory (a large BAR, an APU). A "
+        "program that measures times then measures only how long the submission of work takes.",
+    ),
+)
 
 
 def promised(exclusive: bool, lazy: bool) -> dict[str, str]:
@@ -74,47 +82,57 @@ def promised(exclusive: bool, lazy: bool) -> dict[str, str]:
     return {**words, "MGPU_RT_SYNC": "lazy"} if lazy else words
 
 
-def overrides(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for Python code that observes or handles the program's calls."""
-    for option in (
-        click.option(
-            "--nth",
-            type=click.IntRange(min=0),
-            help="For hooks: only the n-th launch of each kernel; 0: all.",
-        ),
-        click.option(
-            "--kernel",
-            metavar="PATTERN",
-            help="For hooks: only these kernels.",
-        ),
-        click.option(
-            "--hook",
-            "hooks",
-            multiple=True,
-            metavar="NAME[=VALUE]",
-            help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
-            "or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "
-            "each calls the next.",
-        ),
-    ):
-        command = option(command)
-    return command
+#: The options for Python code that observes or handles the program's calls.
+overrides = together(
+    click.option(
+        "--hook",
+        "hooks",
+        multiple=True,
+        metavar="NAME[=VALUE]",
+        help="Observe the calls with a hook in Python: trace, time, nan[=f32], "
+        "or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "
+        "each calls the next.",
+    ),
+    click.option("--kernel", metavar="PATTERN", help="For hooks: only these kernels."),
+    click.option(
+        "--nth",
+        type=click.IntRange(min=0),
+        help="For hooks: only the n-th launch of each kernel; 0: all.",
+    ),
+)
 
+#: The options that say how elements of memory are compared.
+comparison = together(
+    click.option("--tolerance", type=float, help="Allow this absolute error of an element."),
+    click.option(
+        "--ulps",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Allow floats to differ by this many steps (units in the last place).",
+    ),
+    click.option("--dtype", help="The type of the elements in memory.  [default: f32]"),
+)
 
-def comparison(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that say how elements of memory are compared."""
-    for option in (
-        click.option("--dtype", help="The type of the elements in memory.  [default: f32]"),
-        click.option(
-            "--ulps",
-            type=click.IntRange(min=0),
-            default=0,
-            help="Allow floats to differ by this many steps (units in the last place).",
-        ),
-        click.option("--tolerance", type=float, help="Allow this absolute error of an element."),
-    ):
-        command = option(command)
-    return command
+#: The options for a program in MLIR, which `source.executable` takes.
+lowering = together(
+    click.option(
+        "--llvm",
+        type=int,
+        metavar="22|19",
+        help="If PROGRAM is a .mlir file: the LLVM release that lowers it.  [default: 22]",
+    ),
+    click.option(
+        "--chip",
+        help="If PROGRAM is a .mlir file: the GPU to compile for, as for `mgpu-rt lower`.  "
+        "[default: the device's]",
+    ),
+    click.option(
+        "--entry",
+        metavar="FUNCTION",
+        help="If PROGRAM is a .mlir file: the function that runs. Its i32 result is the exit "
+        "status; another integer or a float is printed.  [default: main]",
+    ),
+)
 
 
 def show_json(values: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -58,7 +58,7 @@ from mgpu_rt._cli.errors import CommandError
     "launches. `mgpu-rt replay FOLDER` repeats a recorded launch.",
 )
 @parameters.overrides
-@source.options
+@parameters.lowering
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(
@@ -75,7 +75,7 @@ def run(
     nth: int | None,
     program: str,
     arguments: tuple[str, ...],
-    wanted: source.Wanted,
+    **wanted: Any,
 ) -> None:
     """Run PROGRAM with mgpu_rt preloaded. A .mlir file is lowered for the device first.
 
@@ -94,7 +94,7 @@ def run(
         if output is not None:
             files.check_writable(output)
     device = preload.announced(device)
-    program = source.executable(program, device, wanted)
+    program = source.executable(program, device, **wanted)
     environment = preload.environment(device) | promised
     if stats:
         environment["MGPU_RT_STATS"] = "1"

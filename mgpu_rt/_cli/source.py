@@ -4,64 +4,32 @@ which runs in the program's place."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
 
 import click
 
 from mgpu_rt._cli.errors import CommandError
 
 
-class Wanted(NamedTuple):
-    llvm: int | None
-    chip: str | None
-    entry: str | None
-
-
-def options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for a program in MLIR; the command gets them as one argument `wanted`."""
-    import functools
-
-    @functools.wraps(command)
-    def gathered(
-        *arguments: Any, llvm: int | None, chip: str | None, entry: str | None, **others: Any
-    ) -> Any:
-        return command(*arguments, wanted=Wanted(llvm, chip, entry), **others)
-
-    result: Callable[..., Any] = gathered
-    for option in (
-        click.option(
-            "--entry",
-            metavar="FUNCTION",
-            help="If PROGRAM is a .mlir file: the function that runs. Its i32 result is the exit "
-            "status; another integer or a float is printed.  [default: main]",
-        ),
-        click.option(
-            "--chip",
-            help="If PROGRAM is a .mlir file: the GPU to compile for, as for `mgpu-rt lower`.  "
-            "[default: the device's]",
-        ),
-        click.option(
-            "--llvm",
-            type=int,
-            metavar="22|19|15",
-            help="If PROGRAM is a .mlir file: the LLVM release that lowers it.  [default: 22]",
-        ),
-    ):
-        result = option(result)
-    return result
-
-
 def is_mlir(program: str) -> bool:
     return program.endswith(".mlir") and os.path.isfile(program)
 
 
-def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False) -> str:
+def executable(
+    program: str,
+    device: str,
+    *,
+    llvm: int | None = None,
+    chip: str | None = None,
+    entry: str | None = None,
+    lines: bool = False,
+) -> str:
     """Returns the program, or an executable for a program in MLIR; with ``lines`` it has line
     tables. ``device`` is a result of preload.choose. Prints what MLIR's passes made of it. Raises
     CommandError."""
+    wanted = {"llvm": llvm, "chip": chip, "entry": entry}
     if not is_mlir(program):
-        if any(wanted) and not program.endswith(".mlir"):  # a missing one is "not found"
+        if any(wanted.values()) and not program.endswith(".mlir"):  # a missing one is "not found"
             raise CommandError(
                 f"'{program}' is not a .mlir file: --llvm, --chip and --entry are for one"
             )
@@ -70,18 +38,18 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
 
     from mgpu_rt._cli import files
     from mgpu_rt._cli.refusals import explained
-    from mgpu_rt._lowering import entry, pipelines
+    from mgpu_rt._lowering import entry as entries
+    from mgpu_rt._lowering import pipelines
 
     text = files.read_mlir(program, "name a program in MLIR")
-    stem, llvm = Path(program).stem, wanted.llvm or 22
-    chip = wanted.chip or _chip(device, os.environ)
-    name = program if lines and llvm != 15 and not chip.startswith("sm_") else ""
+    chip = chip or _chip(device, os.environ)
+    name = program if lines and not chip.startswith("sm_") else ""
     try:
-        pipeline = pipelines.pipeline(llvm, chip, lines=name)
+        pipeline = pipelines.pipeline(llvm or 22, chip, lines=name)
     except ValueError as error:
         raise CommandError(str(error)) from None
     with explained(program, pipeline):
-        made, needed = entry.executable(stem, text, pipeline, wanted.entry or "main")
+        made, needed = entries.executable(Path(program).stem, text, pipeline, entry or "main")
     for sentence in () if str(made) in _SOURCES else needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
     _SOURCES[str(made)] = program, wanted
@@ -89,7 +57,7 @@ def executable(program: str, device: str, wanted: Wanted, *, lines: bool = False
 
 
 #: The program in MLIR of each executable, and how it was lowered.
-_SOURCES: dict[str, tuple[str, Wanted]] = {}
+_SOURCES: dict[str, tuple[str, dict[str, str | int | None]]] = {}
 
 
 def named(program: str) -> str:
@@ -103,9 +71,9 @@ def command_to_run(command: Sequence[str], device: str, by: str = "run") -> str:
     lowering."""
     import shlex
 
-    _, wanted = _SOURCES.get(command[0], ("", Wanted(None, None, None)))
+    _, wanted = _SOURCES.get(command[0], ("", {}))
     words = ["mgpu-rt", by, "--device", device]
-    for option, value in wanted._asdict().items():
+    for option, value in wanted.items():
         words += [f"--{option}", str(value)] if value is not None else []
     return shlex.join([*words, "--", *map(named, command)])
 

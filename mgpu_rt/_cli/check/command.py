@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mgpu_rt._cli import parameters, source
@@ -16,7 +18,7 @@ from mgpu_rt._cli.errors import CommandError
 @click.option(
     "--json", "json_file", type=parameters.PATH, metavar="FILE", help="Write the reports as JSON."
 )
-@source.options
+@parameters.lowering
 @click.argument("program", type=parameters.PATH)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def check(
@@ -24,7 +26,7 @@ def check(
     json_file: str | None,
     program: str,
     arguments: tuple[str, ...],
-    wanted: source.Wanted,
+    **wanted: Any,
 ) -> None:
     """Run PROGRAM on the emulated device and report wrong accesses and races. Experimental.
 
@@ -46,7 +48,7 @@ def check(
     from mgpu_rt._cli.check import orders, reports, runs
 
     on = "softgpu" if device == "auto" else device
-    program = source.executable(program, on, wanted, lines=True)
+    program = source.executable(program, on, **wanted, lines=True)
     executable.check(program)
     if json_file:
         files.check_writable(json_file)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mgpu_rt._cli import parameters, source
@@ -20,7 +22,7 @@ from mgpu_rt._cli.errors import CommandError
     help="The device for both programs, or two devices: A,B. The names are those of `mgpu-rt run`.",
 )
 @parameters.comparison
-@source.options
+@parameters.lowering
 @click.pass_context
 def diff(
     ctx: click.Context,
@@ -29,7 +31,7 @@ def diff(
     tolerance: float | None,
     ulps: int,
     dtype: str | None,
-    wanted: source.Wanted,
+    **wanted: Any,
 ) -> None:
     """Find the first launch that leaves different results in the two programs.
 
@@ -63,7 +65,7 @@ def diff(
         raise CommandError(str(error)) from None
     on = ([preload.announced(each) for each in device.split(",")] * 2)[:2]
     sides = [
-        side(name, [source.executable(command[0], each, wanted), *command[1:]], each)
+        side(name, [source.executable(command[0], each, **wanted), *command[1:]], each)
         for name, command, each in zip(("before", "after"), commands, on, strict=True)
     ]
     try:

@@ -34,13 +34,15 @@ def folder_beside(output: str) -> Iterator[Path]:
         folder.rmdir()
 
 
-def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> None:
+def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> int:
     """Writes the outputs of the processes that have recorded in a folder, and removes the
     recordings. An output whose name is "" is not wanted. `main` is the process that the command has
     started. The outputs of a process that still runs have its calls so far. A recording that cannot
-    be converted stays, and a line says why."""
+    be converted stays, and a line says why. Returns the number of failed calls."""
     taken: set[str] = set()
+    failed = 0
     for file, recording in _recordings(folder, main):
+        failed += sum(recording.values("failures"))
         try:
             _explain_fault(file, recording)
             for pattern, is_trace in ((stats_json, False), (trace_file, True)):
@@ -51,6 +53,7 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> None:
             file.unlink(missing_ok=True)
         except CommandError as error:
             say(f"mgpu-rt: {error.message.rstrip('.')}; the recording stays in '{file}'")
+    return failed
 
 
 def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:

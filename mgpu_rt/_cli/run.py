@@ -45,8 +45,8 @@ from mgpu_rt._cli.errors import CommandError
 @click.option(
     "--fail-on-error",
     is_flag=True,
-    help="End with status 1 if one of the library's calls failed and the program's own status is "
-    "0. A program that ends by _exit keeps its own status.",
+    help="End with status 1 if one of the library's calls failed, in the program or in a process "
+    "that it has started, and the program's own status is 0.",
 )
 @click.option(
     "--record",
@@ -80,10 +80,10 @@ def run(
     """Run PROGRAM with mgpu_rt preloaded. A .mlir file is lowered for the device first.
 
     The command returns the program's exit status, and signals reach the program. The program
-    replaces this command's process; with --stats, --stats-json and --trace this command waits for
-    the program instead. The program's child processes have mgpu_rt preloaded too. Status 2:
-    the command could not prepare the run; the message gives the reason. Status 127 and 126, as from
-    a shell: PROGRAM is missing, or cannot be executed.
+    replaces this command's process; with --stats, --stats-json, --trace and --fail-on-error this
+    command waits for the program instead. The program's child processes have mgpu_rt preloaded too.
+    Status 2: the command could not prepare the run; the message gives the reason. Status 127 and
+    126, as from a shell: PROGRAM is missing, or cannot be executed.
     """
     from mgpu_rt._cli import executable, files, options, overrides, preload
 
@@ -98,8 +98,6 @@ def run(
     environment = preload.environment(device) | promised
     if stats:
         environment["MGPU_RT_STATS"] = "1"
-    if fail_on_error:
-        environment["MGPU_RT_ERRORS"] = "fail"
     if record:
         executable.check(program, as_shell=True)
         record = files.claim(folder := record)
@@ -121,8 +119,9 @@ def run(
             "program: mgpu-rt's options stand before it",
             err=True,
         )
-    if stats or stats_json or trace:
-        _record(stats_json or "", trace or "", program, list(arguments), environment)
+    if stats or stats_json or trace or fail_on_error:
+        outputs = (stats_json or "", trace or "")
+        _record(*outputs, fail_on_error, program, list(arguments), environment)
     executable.execute(program, list(arguments), environment)
 
 
@@ -131,30 +130,39 @@ _OPTIONS = ("--stats", "--stats-json", "--trace", "--exclusive", "--fail-on-erro
 
 
 def _record(
-    stats_json: str, trace: str, program: str, arguments: list[str], environment: dict[str, str]
+    stats_json: str,
+    trace: str,
+    fail_on_error: bool,
+    program: str,
+    arguments: list[str],
+    environment: dict[str, str],
 ) -> NoReturn:
-    """Runs the program, writes the outputs, and ends as the program has ended."""
+    """Runs the program, writes the outputs, and ends as the program has ended. With
+    `fail_on_error`, ends with status 1 in place of 0 if a call failed."""
     from mgpu_rt._cli import executable, recording
 
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(recording.folder_beside(stats_json or trace))
         except CommandError as error:
-            if stats_json or trace:
+            if stats_json or trace or fail_on_error:
                 raise
             error.show()  # the library prints the table, unless a signal ends the program
             executable.execute(program, arguments, environment)
-        name = os.path.join(folder, "%p")
+        name, table = os.path.join(folder, "%p"), environment.get("MGPU_RT_STATS") == "1"
         if trace:
             environment["MGPU_RT_TRACE"] = name
         else:
-            table = environment.get("MGPU_RT_STATS") == "1"
             environment["MGPU_RT_STATS"] = f"1,{name}" if table else name
         child, status = executable.execute_and_wait(program, arguments, environment)
-        if not any(folder.iterdir()):
+        if (stats_json or trace or table) and not any(folder.iterdir()):
             why = source.no_call(program)
             click.echo(f"mgpu-rt: unless a line above says why, {why}", err=True)
-        recording.convert(folder, stats_json, trace, child)
+        failed = recording.convert(folder, stats_json, trace, child)
     if why := executable.reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
+    if fail_on_error and failed and status == 0:
+        calls = "1 call" if failed == 1 else f"{failed} calls"
+        click.echo(f"mgpu-rt: {calls} failed, so the exit status is 1 in place of 0", err=True)
+        raise SystemExit(1)
     executable.end_as(status)

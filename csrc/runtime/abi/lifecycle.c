@@ -10,7 +10,6 @@
 #include "memory/registrations.h"
 #include "memory/staging.h"
 #include "modules/modules.h"
-#include "process/exit_status.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "process/own_thread.h"
@@ -63,7 +62,7 @@ static void in_child(void) {
     mapped_after_fork();
     override_forked();
     graph_forked();
-    exit_status_forked();
+    report_forked();
     registrations_forked();
     neighbours_forked();
     start_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;

@@ -2,7 +2,7 @@
 #include "driver/report.h"
 #include "driver/hip.h"
 #include "mgpu_rt.h"
-#include "process/exit_status.h"
+#include "mgpu_rt_private.h"
 #include "process/lines.h"
 #include "proof.h"
 #include "telemetry/counters.h"
@@ -83,13 +83,23 @@ const char *mgpu_rt_take_error(void) {
     return error == hipSuccess || name ? name : "<unknown>";
 }
 
-/* Records a failure for mgpu_rt_take_error, for the statistics and for the exit status. */
+static unsigned failures; /* of this process */
+
+unsigned mgpu_rt_failures(void) {
+    return load_relaxed(&failures);
+}
+
+void report_forked(void) {
+    failures = 0;
+}
+
+/* Records a failure for mgpu_rt_take_error, mgpu_rt_failures and the statistics. */
 static void note_failure(hipError_t error) {
     thread_error = error;
     call_fail(error);
     if (!call_now.begun && runtime_counting())
         stats_failure(ABI_COUNT, error);
-    exit_status_fails();
+    fetch_add_relaxed(&failures, 1);
 }
 
 void report_failure(const char *expression, hipError_t error, struct advice *advice, ...) {

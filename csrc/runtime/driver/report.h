@@ -48,6 +48,9 @@ void report_once(struct advice *advice, ...);
  * failed. */
 void report_not_made(hipError_t error, struct advice *advice);
 
+/* Separates a forked child from its parent's failures. */
+void report_forked(void);
+
 /* Prints a line as line_print does, but only if MGPU_RT_VERBOSE is set. */
 void report_verbose(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

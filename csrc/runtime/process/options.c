@@ -259,7 +259,6 @@ void options_read(struct options *out) {
     const int exclusive = CHOICE("MGPU_RT_EXCLUSIVE", out->exclusive, "auto", "on", "off");
     out->exclusive_on = exclusive == ON;
     out->witness_on = exclusive != OFF;
-    out->errors_fail = CHOICE("MGPU_RT_ERRORS", out->errors, "report", "fail");
     read_memory_limit(out);
     out->verbose_on = CHOICE("MGPU_RT_VERBOSE", out->verbose, "on", "1", "off", "0") < 2;
     read_module_limit(out);

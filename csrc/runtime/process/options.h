@@ -41,7 +41,7 @@ struct options {
     double memory_limit_fraction; /* fraction of the device's memory, which all ranks that use the
                                    * device share */
     int local_ranks;              /* the launcher's ranks on this machine; at least 1 */
-    bool sync_lazy, trace_markers_on, errors_fail;
+    bool sync_lazy, trace_markers_on;
 };
 extern struct options options;
 

@@ -12,14 +12,54 @@ import pytest
 
 from tests.python.cli.test_report import files
 from tests.support import known, recorded
+from tests.support.child import library
 from tests.support.command import command, invoke
+from tests.support.compiled import compile_c
 
 LAUNCHES = [{"function": "mgpuLaunchKernel", "error": "hipErrorInvalidImage", "calls": 40}]
 TOLD = "40 calls of mgpuLaunchKernel failed with hipErrorInvalidImage"
 
-PROGRAM = """
-#include "program.h"
-int main(void) { mgpuMemFree((void *)16, 0); return 0; }
+PROGRAM = r"""
+#include "ends.h"
+
+static void fail(void) { mgpuMemFree((void *)16, 0); }
+static void *fail_in_thread(void *nothing) { fail(); return nothing; }
+static void succeed(void) { mgpuStreamDestroy(mgpuStreamCreate()); }
+
+static int in_child(void) { /* returns the child's failures */
+    int status;
+    unsigned (*failures)(void);
+    *(void **)&failures = dlsym(RTLD_DEFAULT, "mgpu_rt_failures");
+    if (!fork()) {
+        if (failures() == 0)
+            fail();
+        exit((int)failures());
+    }
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+
+static const char *how;
+__attribute__((destructor)) static void end(void) {
+    if (strcmp(how, "destructor") == 0)
+        fail();
+}
+
+int main(int argc, char **argv) {
+    pthread_t thread;
+    how = argc > 1 ? argv[1] : "";
+    if (strcmp(how, "success") == 0 || strcmp(how, "destructor") == 0)
+        return succeed(), 0;
+    if (strcmp(how, "thread") == 0)
+        return pthread_create(&thread, NULL, fail_in_thread, NULL) || pthread_join(thread, NULL);
+    if (strcmp(how, "child") == 0)
+        return in_child() != 1;
+    fail();
+    if (strcmp(how, "parent") == 0)
+        return in_child() != 1;
+    end_by(how, argv);
+    return 0;
+}
 """
 
 
@@ -29,9 +69,46 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return known.program(tmp_path_factory.mktemp("failing"), PROGRAM)
 
 
-def test_run_fails_on_error(program: Path) -> None:
-    assert command("run", "--", program).returncode == 0
-    assert command("run", "--fail-on-error", "--", program).returncode == 1
+#: Maps each way in which the program ends to the status with --fail-on-error, which replaces only
+#: the status 0. A child that is forked before HIP starts has a recording of its own.
+ENDS = {
+    **dict.fromkeys(("", "exit", "quick_exit", "_exit", "exec", "pthread_exit", "thread"), 1),
+    **dict.fromkeys(("destructor", "child", "parent"), 1),
+    **{"success": 0, "exit 3": 3, "abort": -6, "SIGTERM": -15},
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_run_fails_on_error(program: Path, how: str) -> None:
+    done = command("run", "--fail-on-error", "--", program, how)
+    assert done.returncode == ENDS[how]
+    said = "mgpu-rt: 1 call failed, so the exit status is 1 in place of 0"
+    assert done.stderr.splitlines().count(said) == (ENDS[how] == 1)
+    if how in ("", "child"):
+        assert command("run", "--", program, how).returncode == 0
+
+
+#: A program that calls the library after HIP's exit handlers.
+LATE = """
+#include "program.h"
+static void *library;
+static void wait_late(void) { ((void (*)(void *))dlsym(library, "mgpuStreamSynchronize"))(NULL); }
+static void release(void) { ((void (*)(void *))dlsym(library, "mgpuStreamDestroy"))(NULL); }
+int main(int argc, char **argv) {
+    atexit(argc > 2 ? release : wait_late);
+    library = dlopen(argv[1], RTLD_NOW);
+    ((void *(*)(void))dlsym(library, "mgpuStreamCreate"))();
+    return 0;
+}
+"""
+
+
+def test_a_call_after_hips_exit_handlers_has_failed(tmp_path: Path) -> None:
+    """The library cannot make the call. A call that only releases an object is no failure."""
+    late = compile_c(tmp_path / "late", LATE)
+    for words, status in ((), 1), (("release",), 0):
+        done = command("run", "--fail-on-error", "--", late, library(), *words)
+        assert done.returncode == status
 
 
 def test_compare_begins_with_what_failed(tmp_path: Path) -> None:

@@ -83,7 +83,6 @@ def test_early_lines_need_no_certain_word() -> None:
 REFUSED = {
     "MGPU_RT_CACHE": ("strems modules,events modules, , on,off all", "on"),
     "MGPU_RT_DEVICE": ("first", "HIP's default device"),
-    "MGPU_RT_ERRORS": ("ignore", "report"),
     "MGPU_RT_EXCLUSIVE": ("yes", "auto"),
     "MGPU_RT_MANAGER": ("delay=soon", "the default"),
     "MGPU_RT_MEMORY_LIMIT": ("1e300 1e18 99999999999G nan inf -1 1KK 3.5", "0.25"),

@@ -20,7 +20,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from mgpu_rt._cli.child import kill, signal_name
-from mgpu_rt._cli.stats.statistics import ENDING, added, read
+from mgpu_rt._cli.stats.statistics import added, read
 
 LIMIT = 300.0  # seconds, for a program and for a marked test
 
@@ -58,7 +58,7 @@ def _reports(item: pytest.Item) -> Iterator[pytest.TestReport]:
             yield _failed(item, why or "the test's process ended with status 0")
             return
         found = pickle.loads(file.read_bytes())
-        failures = added(read(each) for each in Path(folder).glob(f"*{ENDING}")).failures
+        failures = added(read(each) for each in Path(folder).glob("recording-*")).failures
     for data in found:
         report = item.ihook.pytest_report_from_serializable(config=item.config, data=data)
         if failures and not given["errors"] and report.when == "call" and report.passed:
@@ -94,7 +94,7 @@ def _in_child(item: pytest.Item, file: Path) -> NoReturn:
     up: pytest's process tears down its own fixtures."""
     status = 1
     try:
-        os.environ["MGPU_RT_STATS"] = str(file.with_name(f"%p{ENDING}"))
+        os.environ["MGPU_RT_STATS"] = str(file.with_name("recording-%p"))
         there = [node for node in item.listchain() if node in item.session._setupstate.stack]
         until: Any = SimpleNamespace(listchain=lambda: there) if there else None
         hook = item.config.hook.pytest_report_to_serializable

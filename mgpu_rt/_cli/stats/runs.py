@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats.statistics import ENDING, Statistics, added, read
+from mgpu_rt._cli.stats.statistics import Statistics, added, read
 from mgpu_rt._cli.stats.tables import factor
 
 
@@ -46,9 +46,9 @@ def recorded(
     """Runs a program. Returns how it ended, and the statistics of its processes. `how` are the
     arguments of child.run. Raises CommandError."""
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-") as folder:
-        changes = {"MGPU_RT_STATS": os.path.join(folder, f"%p{ENDING}")}
+        changes = {"MGPU_RT_STATS": os.path.join(folder, "%p")}
         ended = child.run(command, {**environment, **changes}, **how)
-        return ended, [read(file) for file in sorted(Path(folder).glob(f"*{ENDING}"))]
+        return ended, [read(file) for file in sorted(Path(folder).iterdir())]
 
 
 def measure(

@@ -24,8 +24,6 @@ Key = TypeVar("Key", bound=Hashable)
 Sum = TypeVar("Sum")
 Read = TypeVar("Read")
 
-ENDING = ".json"  # ending of the files that `compare` and `report` make a run write
-
 
 class _Sum:
     """Numbers that add up field by field. A sum with None, which was not counted, is None."""

@@ -169,9 +169,9 @@ def test_a_child_of_a_process_that_has_started_hip_has_no_recording(
 
 def test_a_program_after_exec_has_a_recording_of_its_own(program: Path, tmp_path: Path) -> None:
     run(program, tmp_path, "exec", MGPU_RT_STATS="stats-%p.json")
-    first, second = (tmp_path / name for name in names(tmp_path)[::-1])
+    first, second = (tmp_path / name for name in names(tmp_path))
     number = recordings.stats(first)["process"]["pid"]
-    assert (first.name, second.name) == (f"stats-{number}.json", f"stats-{number}.{number}.json")
+    assert (first.name, second.name) == (f"stats-{number}.json", f"stats-{number}.json.{number}")
     ended = [recordings.stats(path)["process"]["ended"] for path in (first, second)]
     assert ended == ["unfinished", "exit"]
 
@@ -181,7 +181,7 @@ def test_a_file_is_never_replaced(program: Path, tmp_path: Path) -> None:
     done = run(program, tmp_path, MGPU_RT_STATS="stats.json")
     assert (tmp_path / "stats.json").read_text() == "precious"
     (other,) = set(names(tmp_path)) - {"stats.json"}
-    assert other == f"stats.{recordings.stats(tmp_path / other)['process']['pid']}.json"
+    assert other == f"stats.json.{recordings.stats(tmp_path / other)['process']['pid']}"
     (line,) = done.stderr.splitlines()
     assert line.endswith(f"'stats.json' exists, so '{other}' gets the recording")
 
@@ -189,22 +189,17 @@ def test_a_file_is_never_replaced(program: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "variable", "name"),
     [
-        ("s.json", "OMPI_COMM_WORLD_RANK", "s.rank3.json"),
-        ("s.json", "PMI_RANK", "s.rank3.json"),
-        ("s.json", "SLURM_PROCID", "s.rank3.json"),
+        ("s.json", "OMPI_COMM_WORLD_RANK", "s.json.rank3"),
+        ("s.json", "PMI_RANK", "s.json.rank3"),
+        ("s.json", "SLURM_PROCID", "s.json.rank3"),
         ("s.json", "RANK", "s.json"),  # torchrun sets LOCAL_RANK too
-        ("a.b/s", "PMIX_RANK", "a.b/s.rank3"),
-        ("s-%r.json", "PMI_RANK", "s-3.json"),
-        ("s-%r.json", "NOTHING", "s-0.json"),
         ("s.json", "NOTHING", "s.json"),
-        (".s", "PMI_RANK", ".s.rank3"),
         ("100%", "NOTHING", "100%"),
     ],
 )
 def test_a_rank_shows_in_the_name_of_its_file(
     pattern: str, variable: str, name: str, program: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "a.b").mkdir()
     run(program, tmp_path, MGPU_RT_STATS=pattern, **{variable: "3"})
     stats = recordings.stats(tmp_path / name)
     assert stats["process"]["rank"] == (None if variable in ("NOTHING", "RANK") else 3)

@@ -16,45 +16,18 @@ static void cannot_write(const char *variable, const char *path, const char *why
     line_print("%s: cannot write '%s': %s", variable, path, why);
 }
 
-/* ---- the name of a file ---- */
-
-/* Each function of this part returns false if the path needs more than PATH bytes. */
-static bool expand(char path[PATH], const char *pattern) {
-    const int rank = options_rank();
-    bool fits = true;
-    for (const char *at = pattern; *at && fits; at++)
-        if (at[0] == '%' && (at[1] == 'p' || at[1] == 'r'))
-            fits = text_append(path, PATH, "%d", *++at == 'p' ? getpid() : rank < 0 ? 0 : rank);
-        else
-            fits = text_append(path, PATH, "%c", *at);
-    return fits;
-}
-
-/* Inserts words before the extension of a path: stats.json becomes stats.rank3.12345.json. */
-static bool insert_words(char path[PATH], long rank, long process, long number) {
-    char ending[PATH], *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
-    char *dot = name[0] ? strrchr(name + 1, '.') : NULL;
-    if (!dot)
-        dot = path + strlen(path);
-    strcpy(ending, dot);
-    *dot = '\0';
-    return (rank < 0 || text_append(path, PATH, ".rank%ld", rank)) &&
-           (!process || text_append(path, PATH, ".%ld", process)) &&
-           (!number || text_append(path, PATH, ".%ld", number)) &&
-           text_append(path, PATH, "%s", ending);
-}
-
 /* Stores the name that a pattern gives to this process's file; `attempt` counts the names that were
- * taken. */
+ * taken. Returns false if the path needs more than PATH bytes. */
 static bool choose(char path[PATH], const char *pattern, long attempt) {
-    const bool ranked = !strstr(pattern, "%r") && !strstr(pattern, "%p");
+    const char *id = strstr(pattern, "%p");
+    const int head = id ? (int)(id - pattern) : (int)strlen(pattern), rank = options_rank();
     path[0] = '\0';
-    return expand(path, pattern) && insert_words(path, ranked ? options_rank() : -1,
-                                                 attempt ? getpid() : 0, attempt > 1 ? attempt : 0);
+    return text_append(path, PATH, "%.*s", head, pattern) &&
+           (!id || text_append(path, PATH, "%d%s", getpid(), id + strlen("%p"))) &&
+           (id || rank < 0 || text_append(path, PATH, ".rank%d", rank)) &&
+           (!attempt || text_append(path, PATH, ".%d", getpid())) &&
+           (attempt < 2 || text_append(path, PATH, ".%ld", attempt));
 }
-
-/* ---- the file ---- */
 
 /* Creates a file with the first name that is free, and stores the name. Returns -1 if it fails,
  * after a line that says why. */

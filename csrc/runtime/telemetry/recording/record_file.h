@@ -10,8 +10,8 @@
  * allocated on the disk. Its first pages get a copy of the counters, and replace these. Returns the
  * pages of the rest, `trace` bytes.
  *
- * A pattern names the file: %p is the process id, and %r the rank; a rank that neither names is
- * inserted. If the name is taken, the process id is inserted, and a line names the file.
+ * A pattern names the file. A first %p is the process id. Without %p a rank is appended. If the
+ * name is taken, the process id is appended, and a line names the file.
  *
  * If the file cannot be made, returns NULL after one line that says why. `variable` is the option
  * that contains the pattern. The caller holds start_lock. */

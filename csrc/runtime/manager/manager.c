@@ -5,9 +5,9 @@
  * limit, because the manager decides nothing before. A policy or a delay that the user names starts
  * the thread earlier. In most programs the thread never starts. */
 #include "manager/manager.h"
-#include "manager/spawn.h"
 #include "manager/table.h"
 #include "memory/blocks.h"
+#include "mgpu_rt_private.h"
 #include "modules/modules.h"
 #include "process/interpreter.h"
 #include "process/lines.h"
@@ -19,43 +19,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum {
-    GLANCE = 20,    /* ms between two checks that the manager has started */
-    GAP = 100,      /* ms: the shortest time between two turns of the manager */
-    LOOK = 1000,    /* ms: the longest time, and the time between two checks that it is alive */
-    FIRST_TURN = 1, /* the manager answers at once, and asks its policy from the next turn on */
-};
+/* The shortest and the longest time between two turns of the manager, in milliseconds. GAP is also
+ * the time between two checks in the manager's turn. */
+enum { GAP = 100, LOOK = 1000 };
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held only during C code and calls of
                                                           * HIP */
 static bool prepared, stopping;                          /* stopping: written under `gate` */
-static bool wanted = true; /* a cache has reached its limit since the last turn */
-static uint32_t state = MANAGER_NONE;
-static struct table *shared; /* NULL before the manager starts; stays mapped */
+static bool wanted = true;         /* a cache has reached its limit since the last turn */
+static const char *state = "none"; /* as mgpu_rt_manager returns it */
+static struct table *shared;       /* NULL before the manager starts; stays mapped */
 static char *environment[7];
 
 static struct advice no_python = {
     .text = "no Python to manage the caches (%s: %s): the library itself evicts the least recently "
             "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
 
-enum manager_state manager_state(void) {
-    return (enum manager_state)load_acquire(&state);
+const char *mgpu_rt_manager(void) {
+    return load_acquire(&state);
 }
 
-/* Returns how many threads the process has; 0 if this is unknown. The kernel counts a folder's
- * subfolders and two more links. */
-static size_t count_threads(void) {
-    struct stat tasks;
-    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink > 2 ? tasks.st_nlink - 2 : 0;
-}
-
-/* Returns true if the program ends, or if all its threads have ended. The kernel then still counts
- * two threads, because a main thread that has ended counts until the process ends. */
+/* Returns true if the program ends, or may end once its other threads have ended. */
 static bool program_is_over(void) {
-    const size_t threads = main_thread_has_ended() ? count_threads() : 0;
-    return load_acquire(&stopping) || (threads && threads <= 2);
+    return load_acquire(&stopping) || main_thread_has_ended();
 }
 
 /* ---- the library's turn ---- */
@@ -143,19 +130,18 @@ static bool ask_manager(struct table *table, pid_t manager, const char *python) 
             return false;
         if (!is_alive)
             break;
-        table_wait(&table->doorbell, heard, turn > FIRST_TURN ? LOOK : GLANCE);
+        table_wait(&table->doorbell, heard, GAP);
     }
     table->text[TABLE_TEXT - 1] = '\0';
     report_once(&no_python, python,
-                turn > FIRST_TURN || !table->text[0] ? "the manager in Python has ended"
-                                                     : table->text);
+                table->text[0] ? table->text : "the manager in Python has ended");
     return false;
 }
 
 static void serve(struct table *table, pid_t manager, const char *python) {
     while (write_table(table) && ask_manager(table, manager, python)) {
         print_text(table);
-        store_release(&state, MANAGER_SERVING);
+        store_release(&state, "serving");
         for (uint32_t i = 0; i < table->decided && i < TABLE_DECISIONS; i++)
             if (!carry_out(table->decisions[i]))
                 return;
@@ -178,12 +164,6 @@ static void set_up(struct table *table) {
     store_release(&shared, table);
 }
 
-/* Returns the reason why no manager may start, or NULL. */
-static const char *reason_against(char python[PATH_MAX]) {
-    snprintf(python, PATH_MAX, "none");
-    return interpreter_find(python) ? spawn_obstacle() : "neither make nor pip has recorded one";
-}
-
 /* -I: Python ignores the environment, the current directory and the user's packages. -X utf8:
  * Python needs no codec of the locale. -B: Python writes no bytecode files, because a full disk
  * would truncate such a file. The last argument shows a person whose manager this is. */
@@ -192,7 +172,11 @@ static void run_manager(void) {
     char *const arguments[] = {python, "-IB", "-X", "utf8", script, program, NULL};
     char reason[64];
     pid_t manager;
-    const char *against = reason_against(python);
+    const char *against = spawn_obstacle();
+    if (!interpreter_find(python)) {
+        snprintf(python, sizeof python, "none");
+        against = "neither make nor pip has recorded one";
+    }
     if (mapped_home(home))
         snprintf(script, sizeof script, "%s/mgpu_rt/manager/_manager.py", home);
     snprintf(program, sizeof program, "%ld", (long)getpid());
@@ -215,7 +199,7 @@ static void *run(void *unused) {
         usleep((useconds_t)(left < LOOK ? left : LOOK) * 1000);
     if (!program_is_over())
         run_manager();
-    store_release(&state, MANAGER_ENDED);
+    store_release(&state, "ended");
     return NULL;
 }
 
@@ -223,9 +207,9 @@ static void *run(void *unused) {
 
 static void start_thread(void) {
     pthread_t thread;
-    store_release(&state, MANAGER_STARTING);
+    store_release(&state, "starting");
     if (!own_thread_start(&thread, run, NULL) || pthread_detach(thread) != 0)
-        store_release(&state, MANAGER_NONE);
+        store_release(&state, "none");
 }
 
 void manager_start(void) {
@@ -276,5 +260,5 @@ void manager_stop(void) {
 }
 
 void manager_forked(void) {
-    store_release(&state, MANAGER_NONE);
+    store_release(&state, "none");
 }

@@ -6,6 +6,9 @@
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 
+#include <stddef.h>
+#include <sys/types.h>
+
 /* Starts the manager if the user named a policy or a delay. Called by each first call, once HIP is
  * open. */
 void manager_prepare(void);
@@ -21,8 +24,16 @@ void manager_stop(void);
 /* Clears the manager's state in a forked child, which has no manager. */
 void manager_forked(void);
 
-/* The manager's state, for the statistics. */
-enum manager_state { MANAGER_NONE, MANAGER_STARTING, MANAGER_SERVING, MANAGER_ENDED };
-enum manager_state manager_state(void);
+/* ---- spawn.c: starts a process that the program cannot observe ---- */
+
+/* Returns the reason why spawn_detached would harm the program, or NULL. If the program adopts
+ * orphans, the new process would become its child. */
+const char *spawn_obstacle(void);
+
+/* Starts a program in a session of its own. The new process is no child of this process: its end
+ * sends no SIGCHLD, and wait does not report it. It inherits no signal handler, and no descriptor
+ * except TABLE_FD, which is memory of `size` bytes that both processes share. This process's table
+ * of descriptors stays unchanged. Returns the memory, or NULL and errno. */
+void *spawn_detached(char *const *arguments, char *const *environment, size_t size, pid_t *pid);
 
 #endif

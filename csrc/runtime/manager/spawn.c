@@ -5,7 +5,7 @@
  * clone shares the program's memory, but has its own table of descriptors. The calling thread is
  * suspended while the clone runs (CLONE_VFORK). The clone runs no handlers of pthread_atfork, and
  * the kernel copies no page tables, so the clone is safe with MPI libraries that forbid fork. */
-#include "manager/spawn.h"
+#include "manager/manager.h"
 #include "manager/table.h"
 
 #include <errno.h>

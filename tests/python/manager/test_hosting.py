@@ -53,9 +53,9 @@ FORKS = ("fork-before", "fork-after", "fork-busy", "fork-first")
 #: For each host program: its mode, its variables, and its stderr. A manager serves the program
 #: until its end, it has no manager, it prints nothing at all, or it prints words of the reason.
 HOSTS: list[tuple[str, dict[str, str], str | None]] = [
-    *((mode, {}, SERVED) for mode in ("served", "local-served", "main-ends")),
+    *((mode, {}, SERVED) for mode in ("served", "local-served")),
     *((mode, {}, None) for mode in ("plain", "local-plain", "thread", "local-thread", "threads")),
-    *((mode, {}, None) for mode in ("dlclose", "late", "small-stack")),
+    *((mode, {}, None) for mode in ("dlclose", "late", "small-stack", "main-ends")),
     # The library adds no child process, signal, descriptor or loaded library. The locale never
     # changes, even for a moment, and signals that the program blocks reach no thread.
     *((mode, LOCALE, None) for mode in ("state", "locale", "signals")),

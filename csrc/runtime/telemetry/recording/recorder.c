@@ -1,6 +1,5 @@
 #include "telemetry/recording/recorder.h"
 #include "driver/exclusive.h"
-#include "manager/manager.h"
 #include "memory/blocks.h"
 #include "mgpu_rt.h"
 #include "mgpu_rt_private.h"
@@ -380,11 +379,6 @@ void recorder_leave(void) {
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);
     faults_leave();
-}
-
-const char *mgpu_rt_manager(void) {
-    static const char *const states[] = {"none", "starting", "serving", "ended"};
-    return states[manager_state()];
 }
 
 /* Adds what is only counted at the end. */

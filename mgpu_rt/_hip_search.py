@@ -70,7 +70,7 @@ def why_not(path: str) -> str:
 
 def find(base: Mapping[str, str]) -> list[Hip]:
     """Returns the HIP libraries that a program with the environment `base` would try, first to last
-    (csrc/runtime/driver/hip_open.h). Raises NoProcess if no process can be started."""
+    (csrc/runtime/driver/hip_open.c). Raises NoProcess if no process can be started."""
     rocm = base.get("ROCM_PATH")
     candidates = [
         *(Hip("ROCM_PATH", f"{rocm}/lib/{name}") for name in NAMES if rocm),

@@ -6,8 +6,8 @@
 #ifndef MGPU_RT_HIP_H
 #define MGPU_RT_HIP_H
 
-#include "driver/cuda.h"
 #include "likely.h"
+#include "mgpu.h"
 #include "process/state.h"
 
 struct hip_functions {
@@ -24,6 +24,18 @@ extern struct hip_functions hip;
 /* The stand-ins for the functions that HIP lacks. */
 extern const struct hip_functions hip_missing;
 
+/* The functions that only a library for NVIDIA's GPUs has. Each pointer is NULL unless the library
+ * that serves as HIP is csrc/cuhip. */
+struct cuda_functions {
+#define CUDA_FN(result, name, params) result(*name) params;
+#include "driver/cuda.def"
+};
+extern struct cuda_functions cuda;
+
+static inline bool cuda_present(void) {
+    return cuda.jit_level != NULL;
+}
+
 /* The functions by which HIP reports calls of its API (witness.h); NULL if HIP lacks a function. */
 struct witness_functions {
     void (*set_tracer)(int (*tracer)(int domain, uint32_t operation, void *data));
@@ -39,6 +51,15 @@ struct hip_library {
     void *handle;    /* as dlopen returns it */
     char path[4096]; /* path according to the loader; "" if unknown */
 };
+
+/* Finds and opens HIP. If `wanted` (MGPU_RT_HIP) is not empty, HIP is the library with that name.
+ * If `wanted` is empty, HIP is the library that the process has already mapped. If there is none,
+ * HIP is the first usable library of these folders: the folder lib of ROCM_PATH, the loader's
+ * folders, /opt/rocm/lib. A usable library has all required functions. Returns false if no library
+ * is found; unless `silent` is set, a message on stderr says so once. If the process has then
+ * mapped two HIP libraries, a message names the two paths. Several threads may call hip_open at
+ * once, because hip_open writes only to *library. */
+bool hip_open(struct hip_library *library, const char *wanted, bool silent);
 
 /* Makes `hip` call the functions of `library` from now on. */
 void hip_install(const struct hip_library *library);

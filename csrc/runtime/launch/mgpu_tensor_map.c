@@ -1,6 +1,6 @@
 /* Tensor maps, for the tensor memory accelerator of NVIDIA's GPUs from sm_90 on. csrc/cuhip makes
  * them. */
-#include "driver/cuda.h"
+#include "driver/hip.h"
 #include "driver/report.h"
 #include "shared/thread.h"
 

@@ -4,26 +4,28 @@
 #ifndef MGPU_RT_SPARSE_PLUGIN_H
 #define MGPU_RT_SPARSE_PLUGIN_H
 
-#include "driver/cuda.h"
+#include "driver/hip.h"
 #include "process/mapped.h"
 #include "streams/mgpu_stream.h"
 
-/* The runtime's functions that csrc/sparse calls, as the headers of csrc/runtime declare them. */
+/* The environments of hipSPARSE and cuSPARSE. csrc/sparse sets the functions of this cache. */
+extern struct cache environment_cache;
+
+/* The runtime's functions and variables that csrc/sparse uses. */
 /* clang-format off */
-#define SPARSE_HOST(FN) \
-    FN(report_once) FN(report_verbose) FN(report_failure_in) FN(hip_path) FN(hip_current_device) \
-    FN(cuda_present) FN(mapped_find) FN(mapped_library) FN(mapped_home) FN(options_path_variable) \
-    FN(caches_on) FN(caches_make_room) FN(device_has_caches) FN(device_kept) FN(device_watch) \
-    FN(thread_get) FN(stream_usable) FN(stream_launched) FN(lazy_end) FN(witness_delegate)
+#define SPARSE_HOST(NAME) \
+    NAME(report_once) NAME(report_verbose) NAME(report_failure_in) NAME(hip) NAME(hip_path) \
+    NAME(hip_current_device) NAME(cuda_present) NAME(mapped_find) NAME(mapped_library) \
+    NAME(mapped_home) NAME(options_path_variable) NAME(caches_on) NAME(caches_make_room) \
+    NAME(device_has_caches) NAME(device_kept) NAME(device_watch) NAME(thread_get) \
+    NAME(stream_usable) NAME(stream_launched) NAME(lazy_end) NAME(witness_delegate) \
+    NAME(register_exit) NAME(tables_lock) NAME(environment_cache)
 /* clang-format on */
 
 struct sparse_host {
-#define FN(name) __typeof__(name) *name;
-    SPARSE_HOST(FN)
-#undef FN
-    void (*register_exit)(void);
-    const struct hip_functions *hip;
-    pthread_mutex_t *tables_lock;
+#define NAME(name) __typeof__(name) *name;
+    SPARSE_HOST(NAME)
+#undef NAME
 };
 
 /* The functions of csrc/sparse. All are thread-safe. */
@@ -31,15 +33,9 @@ struct sparse_plugin {
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...) result(*name) params;
 #include "../../abi.def"
-    int (*trim)(int device); /* as in struct cache (shared/caches.h) */
-    void (*invalidate)(int device);
 };
 
 /* The only function that libmgpu_rt_sparse.so exports, as mgpu_rt_sparse. `host` has to stay. */
 typedef const struct sparse_plugin *sparse_entry(const struct sparse_host *host);
-
-/* The environments of hipSPARSE and cuSPARSE. Without functions until the first call with sparse
- * matrices. */
-extern struct cache environment_cache;
 
 #endif

@@ -1,5 +1,5 @@
 #include "telemetry/recording/faults.h"
-#include "driver/cuda.h"
+#include "driver/hip.h"
 #include "modules/image/metadata.h"
 #include "process/mapped.h"
 #include "telemetry/keys.h"

@@ -229,9 +229,7 @@ def trace(recording: Recording) -> bytes:
     """Returns a trace as JSON, one event a line. Raises Damaged."""
     pid, program = recording.value("process", "id"), recording.value("process", "program")
     streams_pid = pid + (1 << 22)  # Linux never uses this id
-    keys, names = recording.values("thread_keys"), recording.values("thread_names", "name")
     found = [_name("process_name", pid, 0, program)]
-    found += [_name("thread_name", pid, k, n) for k, n in zip(keys, names, strict=True) if k]
     events, written = recording.events(_EVENT)
     reader, kept = _Reader(recording, pid, streams_pid), 0
     for event in events:

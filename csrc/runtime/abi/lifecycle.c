@@ -94,20 +94,6 @@ __attribute__((constructor)) static void watch_forks(void) {
  *     the destructors of libraries            the last one here completes the recording
  */
 
-/* Counts the blocks that the program has not freed when the exit handlers run. The driver frees
- * these blocks when the process ends, as it does with stock. */
-static void report_held(void) {
-    size_t bytes = 0, count = 0;
-    for (int device = 0; device < MOST_DEVICES; device++) {
-        const struct memory_account account = block_account(device);
-        count += account.live;
-        bytes += account.allocated;
-    }
-    if (count)
-        report_verbose("%zu blocks of device memory (%zu bytes) were not freed by the program",
-                       count, bytes);
-}
-
 /* Destroys streams only on HIP 7, and only idle streams. HIP 7 reports the signals of the remaining
  * streams as leaked, and waits for these streams when HIP ends. hipFree waits for the device, even
  * for work that waits for the program. Before HIP 7 hipStreamDestroy waits for the stream's queue,
@@ -128,7 +114,6 @@ static void run_exit(void) {
         registrations_end();
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
             stream_trim_at_exit();
-        report_held();
         caches_end(ALL_DEVICES);
     }
     store_relaxed(&options.caches, 0);

@@ -53,6 +53,10 @@ void stats_reset(void);
  *     F(group, type, name, length)   length: "", or the length of a text in brackets */
 
 #define MEMBER(group, type, name, length) type name length;
+#define RECORD_STRUCT(name, FIELDS)                                                                \
+    struct name {                                                                                  \
+        FIELDS(MEMBER, )                                                                           \
+    }
 
 /* The process that counts. */
 enum { PROGRAM_NAME = 232, MANAGER_NAME = 16 };
@@ -67,9 +71,7 @@ enum { PROGRAM_NAME = 232, MANAGER_NAME = 16 };
     F(G, int64_t, date, )    /* the begin, in seconds since 1970 */                                \
     F(G, char, program, [PROGRAM_NAME])                                                            \
     F(G, char, manager, [MANAGER_NAME]) /* the manager's state, "" before the end */
-struct process {
-    PROCESS_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(process, PROCESS_FIELDS);
 
 /* The duration of HIP's start, HIP's version, and the device on which HIP started. */
 enum { DEVICE_NAME = 232, OTHER_CALLS = 128 };
@@ -80,25 +82,17 @@ enum { DEVICE_NAME = 232, OTHER_CALLS = 128 };
     F(G, char, device, [DEVICE_NAME])      /* its name; "": unknown */                             \
     F(G, char, other_calls, [OTHER_CALLS]) /* which call of HIP other code made first              \
                                             * (driver/witness.h); "": unknown */
-struct start {
-    START_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(start, START_FIELDS);
 
 #define COUNTER_FIELDS(F, G) F(G, uint64_t, calls, ) F(G, uint64_t, nanoseconds, )
-struct counter {
-    COUNTER_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(counter, COUNTER_FIELDS);
 
 #define CACHE_FIELDS(F, G)                                                                         \
     F(G, uint64_t, hits, ) F(G, uint64_t, misses, ) F(G, uint64_t, evictions, )
-struct cache_counter {
-    CACHE_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(cache_counter, CACHE_FIELDS);
 
 #define COPY_FIELDS(F, G) F(G, uint64_t, calls, ) F(G, uint64_t, bytes, )
-struct copy_counter {
-    COPY_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(copy_counter, COPY_FIELDS);
 
 /* Device memory in bytes. `reserved`, `peak_reserved` and `blocks` are copied from the memory
  * cache's ledger at the end of each call. */
@@ -109,9 +103,7 @@ struct copy_counter {
     F(G, uint64_t, peak_allocated, )                                                               \
     F(G, uint64_t, blocks, )                                                                       \
     F(G, uint64_t, live, ) /* blocks that the program holds */
-struct memory_account {
-    MEMORY_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(memory_account, MEMORY_FIELDS);
 
 /* Graphs (graphs/). */
 #define GRAPH_FIELDS(F, G)                                                                         \
@@ -120,9 +112,7 @@ struct memory_account {
     F(G, uint64_t, launches, )                                                                     \
     F(G, uint64_t, nodes, ) /* the sum over all launches */                                        \
     F(G, uint64_t, plain, ) /* runs of functions of `lower --graph` without a graph */
-struct graph_counter {
-    GRAPH_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(graph_counter, GRAPH_FIELDS);
 
 /* Host memory that stays registered with HIP after the program has unregistered the memory. */
 #define KEPT_FIELDS(F, G)                                                                          \
@@ -130,9 +120,7 @@ struct graph_counter {
     F(G, uint64_t, bytes, )   /* now */                                                            \
     F(G, uint64_t, changed, ) /* registrations that ended because their pages changed */           \
     F(G, uint64_t, limited, ) /* registrations that ended for the limit */
-struct kept_counter {
-    KEPT_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(kept_counter, KEPT_FIELDS);
 
 /* The reasons why HIP allocated blocks of device memory, in place of the cache. */
 #define MADE_FIELDS(F, G)                                                                          \
@@ -142,9 +130,7 @@ struct kept_counter {
     F(G, uint64_t, limit, ) /* HIP had freed a block of the size: for the limit, or for lack of    \
                              * memory */                                                           \
     F(G, uint64_t, other_code, ) /* blocks that other code had freed by calling HIP */
-struct made_counter {
-    MADE_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(made_counter, MADE_FIELDS);
 
 /* A kernel of an image; a kernel of the same name in another image is a different kernel. Longer
  * names are cut off. */
@@ -152,16 +138,12 @@ enum { KERNEL_NAME = 232 };
 #define KERNEL_FIELDS(F, G)                                                                        \
     F(G, uint64_t, image, ) /* the image's hash; 0: unknown */                                     \
     F(G, char, name, [KERNEL_NAME])
-struct kernel_name {
-    KERNEL_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(kernel_name, KERNEL_FIELDS);
 
 /* A place in a file that the loader has mapped (mapped_place). Python finds its symbol. */
 enum { PLACE_FILE = 248 };
 #define PLACE_FIELDS(F, G) F(G, uint64_t, offset, ) F(G, char, file, [PLACE_FILE])
-struct place {
-    PLACE_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(place, PLACE_FIELDS);
 
 /* The reasons why an image is loaded again each time (record_head.c has the texts). */
 enum unshared {
@@ -179,9 +161,7 @@ enum unshared {
     F(G, uint64_t, loads, )                                                                        \
     F(G, uint64_t, driver_loads, )                                                                 \
     F(G, uint64_t, why, ) /* enum unshared */
-struct module_counter {
-    MODULE_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(module_counter, MODULE_FIELDS);
 
 enum { RECORD_HEAD = 16384, COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 

@@ -3,7 +3,6 @@
 #include "telemetry/keys.h"
 
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,19 +10,9 @@ struct trace *trace_now;
 
 static __thread uint32_t known_thread __attribute__((tls_model("initial-exec")));
 
-/* Records the thread's name with its first event. */
-static void name_thread(struct trace *trace, uint32_t thread) {
-    bool fresh;
-    const size_t place = key_enter(trace->thread_keys, TRACE_THREADS, thread, &fresh);
-    if (place < TRACE_THREADS)
-        prctl(PR_GET_NAME, trace->thread_names[place].name);
-}
-
-static uint32_t this_thread(struct trace *trace) {
-    if (!known_thread) {
+static uint32_t this_thread(void) {
+    if (!known_thread)
         known_thread = (uint32_t)syscall(SYS_gettid);
-        name_thread(trace, known_thread);
-    }
     return known_thread;
 }
 
@@ -31,7 +20,7 @@ void trace_add(const struct trace_event *event) {
     struct trace *trace = trace_now;
     const uint64_t number = fetch_add_relaxed(&trace->next, 1);
     struct trace_event *place = &trace->events[number % TRACE_EVENTS];
-    const uint32_t thread = this_thread(trace);
+    const uint32_t thread = this_thread();
     store_release(&place->number, 0);
     fence_release();
     memcpy(&place->begin, &event->begin, sizeof *place - offsetof(struct trace_event, begin));

@@ -42,16 +42,9 @@ enum { TRACE_NO_KERNEL = UINT16_MAX };
     F(G, uint16_t, detail, )                                                                       \
     F(G, uint16_t, error, ) /* HIP's error number, if the call failed */                           \
     F(G, uint16_t, place, ) /* of an allocation: 1 + the row of the place; 0: unknown */
-struct trace_event {
-    EVENT_FIELDS(MEMBER, )
-};
+RECORD_STRUCT(trace_event, EVENT_FIELDS);
 
-enum { TRACE_EVENTS = 1 << 20, TRACE_THREADS = 1024, THREAD_NAME = 16, PLACES = 256 };
-
-#define THREAD_FIELDS(F, G) F(G, char, name, [THREAD_NAME])
-struct thread_name {
-    THREAD_FIELDS(MEMBER, )
-};
+enum { TRACE_EVENTS = 1 << 20, PLACES = 256 };
 
 struct trace {
 #define RECORD_TRACE

@@ -72,7 +72,7 @@ static int destroy_beyond(size_t most) {
 static struct environment *environment_new(int device, hipStream_t stream, int *status) {
     struct environment *environment = calloc(1, sizeof *environment);
     *status = environment ? SPARSE_RETRY(sparse.Create(&environment->handle)) : SPARSE_NO_MEMORY;
-    host->register_exit();
+    (*host->register_exit)();
     if (*status == SPARSE_SUCCESS)
         *status = sparse.SetStream(environment->handle, stream);
     if (*status != SPARSE_SUCCESS) {

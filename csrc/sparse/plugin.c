@@ -17,7 +17,9 @@ const struct sparse_plugin *mgpu_rt_sparse(const struct sparse_host *of_runtime)
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...) .name = impl_##name,
 #include "../abi.def"
-        .trim = environment_trim, .invalidate = environment_invalidate};
+    };
     host = of_runtime;
+    store_release(&host->environment_cache->trim, environment_trim);
+    store_release(&host->environment_cache->invalidate, environment_invalidate);
     return &plugin;
 }

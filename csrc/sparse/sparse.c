@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ROCm 6 contains hipSPARSE 3, the first release with cuSPARSE's number for the row order. */
-enum { HIPSPARSE_3 = 300000 };
 enum { PATH_BYTES = 1024 };
 
 static struct advice no_hipsparse = {
@@ -30,6 +28,7 @@ static struct advice sparse_lacks = {.text =
 static struct {
     const char *title, *lower, *upper;
     const char *(*error_text)(int status);
+    int row_order;
     char path[PATH_BYTES];
 } opened;
 
@@ -106,13 +105,17 @@ static void note_path(void *library, const char *name) {
 
 /* ---- hipSPARSE ---- */
 
-/* Returns hipSPARSE's SONAME for HIP's major version; the plain name if the version is unknown. */
-static const char *hipsparse_name(void) {
+/* Returns HIP's major version, which is ROCm's; 0 if it is unknown. */
+static unsigned hip_major(void) {
+    int version = 0;
+    (void)host->hip->RuntimeGetVersion(&version);
+    return (unsigned)version / 10000000;
+}
+
+/* Returns hipSPARSE's SONAME for a major version; the plain name if the version is unknown. */
+static const char *hipsparse_name(unsigned major) {
     static const char *const names[] = {
         [5] = "libhipsparse.so.0", [6] = "libhipsparse.so.1", [7] = "libhipsparse.so.4"};
-    int version = 0;
-    (void)host->hip->RuntimeGetVersion(&version); /* 0: unknown */
-    const unsigned major = (unsigned)version / 10000000;
     return major >= 5 && major < sizeof names / sizeof *names ? names[major] : "libhipsparse.so";
 }
 
@@ -135,7 +138,7 @@ static void *open_beside_hip(const char *name) {
 }
 
 static void *open_hipsparse(void) {
-    const char *name = hipsparse_name();
+    const char *name = hipsparse_name(hip_major());
     const bool had_another = !serves_this_hip();
     void *library = host->mapped_library("libhipsparse.so", opened.path, sizeof opened.path);
     if (!library)
@@ -194,6 +197,8 @@ static void open_sparse(void) {
     opened.title = is_cuda ? "cuSPARSE" : "hipSPARSE";
     opened.lower = is_cuda ? "cusparse" : "hipsparse";
     opened.upper = is_cuda ? "CUSPARSE" : "HIPSPARSE";
+    opened.row_order = is_cuda || hip_major() >= 6 ? 2 : 0; /* hipSPARSE 3, of ROCm 6, took over
+                                                             * cuSPARSE's number */
     void *library = is_cuda ? open_cusparse() : open_hipsparse();
     if (!library)
         return;
@@ -204,7 +209,7 @@ static void open_sparse(void) {
     snprintf(symbol, sizeof symbol, "%sGetErrorString", opened.lower);
     *(void **)&opened.error_text = dlsym(library, symbol);
     sparse_is_open = true;
-    host->register_exit();
+    (*host->register_exit)();
     host->report_verbose("%s: %s", opened.title, opened.path);
 }
 
@@ -213,53 +218,44 @@ bool sparse_open(void) {
     return sparse_is_open;
 }
 
-int sparse_row_order(void *handle) {
-    int version = 0;
-    if (host->cuda_present())
-        return 2;
-    (void)sparse.GetVersion(handle, &version);
-    return version >= HIPSPARSE_3 ? 2 : 0;
+int sparse_row_order(void) {
+    return opened.row_order;
 }
 
 /* ---- failures ---- */
 
-/* Returns the name of a status of either library. */
-static const char *status_text(int status) {
-    static const char *const words[] = {"success",
-                                        "the library was not initialized",
-                                        "resource allocation failed",
-                                        "invalid value",
-                                        "the device's architecture lacks a feature",
-                                        "access to device memory failed",
-                                        "the program failed to execute on the device",
-                                        "an internal operation failed",
-                                        "the matrix type is not supported",
-                                        "zero pivot",
-                                        "the operation is not supported",
-                                        "insufficient resources"};
-    if (status == SPARSE_NO_LIBRARY)
-        return "library not found";
-    return status >= 0 && (size_t)status < sizeof words / sizeof *words ? words[status]
-                                                                        : "<unknown>";
-}
-
-/* Returns the HIP error that is nearest to the status, for mgpu_rt_take_error. */
-static hipError_t error_of(int status) {
-    static const hipError_t errors[] = {
-        [1] = hipErrorNotInitialized, [SPARSE_NO_MEMORY] = hipErrorOutOfMemory,
-        [3] = hipErrorInvalidValue,   [6] = hipErrorLaunchFailure,
-        [8] = hipErrorNotSupported,   [SPARSE_NOT_SUPPORTED] = hipErrorNotSupported};
-    const bool known = status > 0 && (size_t)status < sizeof errors / sizeof *errors;
-    if (status == SPARSE_NO_LIBRARY)
-        return hipErrorSharedObjectInitFailed;
-    return known && errors[status] ? errors[status] : hipErrorUnknown;
-}
+/* The statuses of either library, and the HIP errors that are nearest to them, for
+ * mgpu_rt_take_error. */
+static const struct {
+    const char *words;
+    hipError_t error;
+} statuses[] = {{"success", hipSuccess},
+                {"the library was not initialized", hipErrorNotInitialized},
+                {"resource allocation failed", hipErrorOutOfMemory},
+                {"invalid value", hipErrorInvalidValue},
+                {"the device's architecture lacks a feature", hipErrorUnknown},
+                {"access to device memory failed", hipErrorUnknown},
+                {"the program failed to execute on the device", hipErrorLaunchFailure},
+                {"an internal operation failed", hipErrorUnknown},
+                {"the matrix type is not supported", hipErrorNotSupported},
+                {"zero pivot", hipErrorUnknown},
+                {"the operation is not supported", hipErrorNotSupported},
+                {"insufficient resources", hipErrorUnknown}};
 
 void sparse_failed(const char *expression, int status, struct advice *advice) {
     char text[512];
-    const char *reason = opened.error_text ? opened.error_text(status) : status_text(status);
-    struct advice *absence = host->cuda_present() ? &no_cusparse : &no_hipsparse;
+    const char *words = "<unknown>";
+    hipError_t error = hipErrorUnknown;
     snprintf(text, sizeof text, expression, opened.lower, opened.upper);
-    host->report_failure_in(opened.title, text, reason, error_of(status),
-                            status == SPARSE_NO_LIBRARY ? absence : advice);
+    if (status >= 0 && (size_t)status < sizeof statuses / sizeof *statuses) {
+        words = statuses[status].words;
+        error = statuses[status].error;
+    }
+    if (status == SPARSE_NO_LIBRARY) {
+        words = "library not found";
+        error = hipErrorSharedObjectInitFailed;
+        advice = host->cuda_present() ? &no_cusparse : &no_hipsparse;
+    }
+    host->report_failure_in(opened.title, text,
+                            opened.error_text ? opened.error_text(status) : words, error, advice);
 }

@@ -10,17 +10,12 @@ static const struct sparse_plugin *plugin; /* NULL: not opened, or absent */
 struct cache environment_cache;
 
 static void open_plugin(void) {
-#define FN(name) .name = name,
-    static struct sparse_host host = {SPARSE_HOST(FN).hip = &hip, .tables_lock = &tables_lock};
-#undef FN
-    host.register_exit = register_exit;
+#define NAME(name) .name = &name,
+    static const struct sparse_host host = {SPARSE_HOST(NAME)};
+#undef NAME
     sparse_entry *const entry =
         (sparse_entry *)mapped_plugin("libmgpu_rt_sparse.so", "mgpu_rt_sparse");
     plugin = entry ? entry(&host) : NULL;
-    if (!plugin)
-        return;
-    store_release(&environment_cache.trim, plugin->trim);
-    store_release(&environment_cache.invalidate, plugin->invalidate);
 }
 
 /* Returns the functions of csrc/sparse; reports their absence. */

@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats import statistics
+from mgpu_rt._cli.stats import faults, statistics
 from mgpu_rt._record import Recording
-from mgpu_rt._record_json import fault_address, trace
+from mgpu_rt._record_json import trace
 from mgpu_rt._text import say
 
 
@@ -39,17 +40,21 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> int:
     recordings. An output whose name is "" is not wanted. `main` is the process that the command has
     started. The outputs of a process that still runs have its calls so far. A recording that cannot
     be converted stays, and a line says why. Returns the number of failed calls."""
+    outputs = ((stats_json, statistics.statistics_text), (trace_file, trace))
     taken: set[str] = set()
     failed = 0
     for file, recording in _recordings(folder, main):
         failed += sum(recording.values("failures"))
         try:
-            _explain_fault(file, recording)
-            for pattern, is_trace in ((stats_json, False), (trace_file, True)):
-                if pattern:
+            with statistics.damage_named(file):
+                for line in faults.of_recording(recording):
+                    say(f"mgpu-rt: {line}")
+                for pattern, text_of in filter(lambda output: output[0], outputs):
                     path = _name(pattern, recording, taken)
                     taken.add(path)
-                    _write(recording, path, is_trace)
+                    files.write(path, text_of(recording))
+            if trace_file and recording.replaced:
+                say(f"mgpu-rt: '{path}' lacks the {recording.replaced:,} oldest events")
             file.unlink(missing_ok=True)
         except CommandError as error:
             say(f"mgpu-rt: {error.message.rstrip('.')}; the recording stays in '{file}'")
@@ -69,28 +74,6 @@ def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
             (row,) = recording.rows("process")
             found.append(((row["id"] != main, row["begin"], file.name), file, recording))
     return [(file, recording) for _, file, recording in sorted(found, key=lambda each: each[0])]
-
-
-def _explain_fault(file: Path, recording: Recording) -> None:
-    from mgpu_rt._cli.stats import faults
-
-    lines = []
-    if recording.is_trace:
-        with statistics.damage_named(file):
-            lines = faults.of_recording(recording)
-    elif (address := fault_address(recording)) is not None:
-        way = "mgpu-rt run --trace FILE records what lies there"
-        lines = [f"a kernel accessed address {address:#x}, which it may not access: {way}"]
-    for line in lines:
-        say(f"mgpu-rt: {line}")
-
-
-def _write(recording: Recording, path: str, is_trace: bool) -> None:
-    from mgpu_rt._cli import files
-
-    files.write(path, trace(recording) if is_trace else statistics.statistics_text(recording))
-    if is_trace and recording.replaced:
-        say(f"mgpu-rt: '{path}' lacks the {recording.replaced:,} oldest events")
 
 
 def _is_file(path: str) -> bool:

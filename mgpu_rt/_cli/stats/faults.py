@@ -84,9 +84,15 @@ def _call(event: dict[str, Any], origin: float) -> Call:
 
 
 def of_recording(recording: Recording) -> list[str]:
-    """Returns lines about the fault in a recording with a trace; none if there was no fault."""
+    """Returns lines about the fault in a recording; none if there was no fault, or if a recording
+    without a trace has no address."""
+    address = fault_address(recording)
+    if not recording.is_trace:
+        way = "mgpu-rt run --trace FILE records what lies there"
+        told = f"a kernel accessed address {address or 0:#x}, which it may not access: {way}"
+        return [told] if address is not None else []
     failed = {row["error"] for row in statistics(recording)["failed"]}
-    if fault_address(recording) is None and failed.isdisjoint(_FAULTS):
+    if address is None and failed.isdisjoint(_FAULTS):
         return []
     return explained("", json.loads(trace(recording)))
 

@@ -6,8 +6,8 @@ import contextlib
 import datetime
 import json
 import struct
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +20,6 @@ from mgpu_rt._text import shown
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
 
-Key = TypeVar("Key", bound=Hashable)
 Sum = TypeVar("Sum")
 Read = TypeVar("Read")
 
@@ -288,20 +287,20 @@ def total(counters: Iterable[Counter]) -> Counter:
     return sum(counters, Counter(0, 0))
 
 
+#: The values of processes that add up.
+_ADDED = (
+    *("program", "driver", "caches", "failed", "overridden", "kernels", "copies", "graphs"),
+    *("made", "modules", "processes"),
+)
+
+
 def added(runs: Iterable[Statistics]) -> Statistics:
-    every = list(runs)
-    return Statistics(
-        program=_by_name(run.program for run in every),
-        driver=_by_name(run.driver for run in every),
-        caches=_by_name(run.caches for run in every),
-        failed=_by_name(run.failed for run in every),
-        overridden=sum(run.overridden for run in every),
-        kernels=_by_name(run.kernels for run in every),
-        copies=_by_name(run.copies for run in every),
-        graphs=sum((run.graphs for run in every), Graphs()),
-        made=sum((run.made for run in every), Made()),
-        modules=tuple(module for run in every for module in run.modules),
-        processes=tuple(process for run in every for process in run.processes),
+    whole, every = Statistics({}, {}, {}), list(runs)
+    for run in every:
+        sums = {name: _sum(getattr(whole, name), getattr(run, name)) for name in _ADDED}
+        whole = replace(whole, **sums)
+    return replace(
+        whole,
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
         other_calls=_of_all(run.other_calls for run in every),
@@ -315,12 +314,11 @@ def _of_all(texts: Iterable[str]) -> str:
     return "; ".join([text for text in said if text != "none"] or said)
 
 
-def _by_name(parts: Iterable[dict[Key, Sum]]) -> dict[Key, Sum]:
-    sums: dict[Key, Sum] = {}
-    for part in parts:
-        for name, value in part.items():
-            sums[name] = sums[name] + value if name in sums else value
-    return sums
+def _sum(one: Any, other: Any) -> Any:
+    """Adds numbers, tuples and `_Sum`s; those of dictionaries by their names."""
+    if not isinstance(one, dict):
+        return one + other
+    return {**one, **{k: _sum(one[k], v) if k in one else v for k, v in other.items()}}
 
 
 def _read(kind: type[Read], values: Any, **keys: str) -> Read:

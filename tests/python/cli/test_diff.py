@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,28 +119,34 @@ def test_a_launch_on_other_blocks_parts_the_runs() -> None:
     assert parting == f"{AT} 2: b with 16 bytes before, b with 32 bytes after"
 
 
-def test_a_side_that_is_not_deterministic_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
-    found = {"before": launch("k"), "after": launch("k", left="c")}
-    changed = {"before": found["before"], "after": launch("k", left="d")}
+Searched = Callable[..., tuple[list[str], int]]
 
-    def run(side: search.Side, _: Path, whole: object = ()) -> tuple[list[RecordedLaunch], bool]:
-        return [(changed if whole else found)[side.name]], False
 
-    monkeypatch.setattr(search, "run", run)
+@pytest.fixture
+def searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Searched:
+    """Searches the launches that the sides' first runs record, and those that later runs record."""
+
+    def make(*first: list[RecordedLaunch], again: object = None, lost: str = "") -> Any:
+        runs = {False: first, True: again or first}
+        sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
+
+        def run(side: search.Side, _: Path, whole: object = ()) -> Any:
+            return runs[bool(whole)][side.name == "after"], side.name == lost
+
+        monkeypatch.setattr(search, "run", run)
+        return search.search(sides, Allowed(None, 0, "f32"), tmp_path)
+
+    return make
+
+
+def test_a_side_that_is_not_deterministic_is_refused(searched: Searched) -> None:
+    one, found, changed = ([launch("k", left=left)] for left in "bcd")
     with pytest.raises(CommandError, match="after is not deterministic: launch 1"):
-        search.search(sides, Allowed(None, 0, "f32"), tmp_path)
+        searched(one, found, again=(one, changed))
 
 
-def test_runs_without_a_common_launch_name_only_where_they_diverge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
-    found = {"before": launches("ab"), "after": launches("c")}
-    monkeypatch.setattr(search, "run", lambda side, _: (found[side.name], False))
-    lines, status = search.search(sides, Allowed(None, 0, "f32"), tmp_path)
+def test_runs_without_a_common_launch_name_only_where_they_diverge(searched: Searched) -> None:
+    lines, status = searched(launches("ab"), launches("c"))
     assert (lines[3:], status) == (["0 launches compared"], 1)
 
 
@@ -224,14 +232,12 @@ def test_the_cause_is_the_kernel_only_in_launches_of_one_size() -> None:
 
 
 def test_a_launch_without_device_memory_is_not_called_equal(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    searched: Searched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
     bare = dataclasses.replace(launch("k"), blocks=(), arguments=())
-    monkeypatch.setattr(search, "run", lambda *_: ([bare], False))
     monkeypatch.setattr(search.images, "at", lambda _: None)
     monkeypatch.setattr(RecordedLaunch, "content", lambda *_: b"")
-    lines, status = search.search(sides, Allowed(None, 0, "f32"), tmp_path)
+    lines, status = searched([bare], [bare])
     assert status == 2 and lines[2:] == [
         "1 launch compared",
         "not compared: no argument of a launch leads to device memory",
@@ -302,13 +308,8 @@ def test_a_seeded_difference_is_named_at_its_launch(seed: Seed) -> None:
     assert seed.verdict in said
 
 
-def test_launches_of_a_side_that_failed_are_not_a_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_launches_of_a_side_that_failed_are_not_a_difference(searched: Searched) -> None:
     """With a wrong chip on one side, launches are missing there: nothing was compared."""
-    sides = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
-    monkeypatch.setattr(search, "run", lambda side, _: ([], side.name == "after"))
-    monkeypatch.setattr(search, "matched", lambda *_: ([], "the runs diverge after launch 0"))
-    lines, status = search.search(sides, Allowed(None, 0, "f32"), tmp_path)
+    lines, status = searched(launches("a"), [], lost="after")
     assert status == 2
     assert "not compared: launches that failed or could not be recorded" in lines

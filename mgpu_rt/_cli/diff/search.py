@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from mgpu_rt._images import image as images
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _noting
 from mgpu_rt.runtime._difference import Allowed, Difference, differences
-from mgpu_rt.runtime._folder import LAUNCH
+from mgpu_rt.runtime._folder import LAUNCH, LaunchFolder
 from mgpu_rt.runtime._recorded import RecordedLaunch
 from mgpu_rt.runtime._replay import Recording
 
@@ -143,7 +144,7 @@ def search(sides: Sequence[Side], allowed: Allowed, work: Path) -> tuple[list[st
     candidates = [pair for pair in pairs if _written_otherwise(pair)]
     pair, elements = _first(sides, allowed, candidates, work)
     if pair:
-        lines += _found(sides, allowed, pair, elements, len(notes[0][0]))
+        lines += _found(sides, allowed, work, pair, elements, len(notes[0][0]))
     lines += [*_other_sizes(pairs)]
     lines += [parting] if parting else []
     is_lost = any(is_lost for _, is_lost in notes)
@@ -216,7 +217,12 @@ def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
 
 
 def _found(
-    sides: Sequence[Side], allowed: Allowed, pair: Pair, elements: list[Difference], total: int
+    sides: Sequence[Side],
+    allowed: Allowed,
+    work: Path,
+    pair: Pair,
+    elements: list[Difference],
+    total: int,
 ) -> Iterator[str]:
     _, before, after = pair
     inputs = [*_inputs(pair)]
@@ -229,7 +235,9 @@ def _found(
         yield f"  {first}argument {_argument(before, element.block)} points to this memory"
     if inputs:
         yield f"  before the launch these differ already: {', '.join(inputs)}"
-    yield f"  {_verdict(pair, sides, allowed, inputs_differ=bool(inputs))}"
+    cause = _cause(pair, sides)
+    _record_crossed(pair, work / "crossed")
+    yield f"  {_verdict(sides[1], allowed, work / 'crossed', cause, bool(inputs))}"
 
 
 def _cause(pair: Pair, sides: Sequence[Side]) -> str:
@@ -260,12 +268,17 @@ def _other_sizes(pairs: Sequence[Pair]) -> Iterator[str]:
         yield f"{count} another size, first {_name(others[0].before)}: {', '.join(told)}"
 
 
-def _inputs(pair: Pair) -> Iterator[str]:
-    """Yields the inputs that differ. Compares arguments only if both kernels have equal layouts."""
-    _, before, after = pair
+def _alike(pair: Pair) -> bool:
+    """Returns whether the arguments of both kernels have equal layouts, so that the arguments'
+    values can be compared."""
     forms = [[(a.block, a.offset, len(a.content)) for a in one.arguments] for one in pair[1:]]
-    alike = zip(before.arguments, after.arguments, strict=True) if forms[0] == forms[1] else ()
-    for number, (mine, theirs) in enumerate(alike):
+    return forms[0] == forms[1]
+
+
+def _inputs(pair: Pair) -> Iterator[str]:
+    _, before, after = pair
+    values = zip(before.arguments, after.arguments, strict=True) if _alike(pair) else ()
+    for number, (mine, theirs) in enumerate(values):
         if mine.block is None and mine.content != theirs.content:
             told = [f"0x{argument.content[::-1].hex()}" for argument in (mine, theirs)]
             yield f"argument {number} ({_two(told)})"
@@ -278,22 +291,26 @@ def _argument(launch: RecordedLaunch, block: int) -> int:
     return next(at for at, argument in enumerate(launch.arguments) if argument.block == block)
 
 
-def _verdict(pair: Pair, sides: Sequence[Side], allowed: Allowed, *, inputs_differ: bool) -> str:
-    """Replays the first side's launch with the second side's kernel, sizes and device. Decides
-    whether the inputs cause the difference."""
-    cause, replayed = _cause(pair, sides), "on the inputs before, the kernel after writes"
-    (recorded,), (other,) = pair.before.folders, pair.after.folders
-    given = {
-        **allowed._asdict(),
-        "launch": 1 + sorted(recorded.parent.glob("[!.]*")).index(recorded),
-        "image": other / pair.after.image,
-        "grid": "x".join(map(str, pair.after.grid)),
-        "block": "x".join(map(str, pair.after.block)),
-        "shared": pair.after.shared,
-    }
-    words = [f"--{name}={value}" for name, value in given.items() if value is not None]
-    command = [*preload.this_command(), "replay", *words, str(recorded.parent)]
-    ended = child.run(command, sides[1].environment, **child.PIPES)
+def _record_crossed(pair: Pair, path: Path) -> None:
+    """Records the second side's launch with the first side's memory."""
+    _, before, after = pair
+    crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
+    if _alike(pair):
+        crossed = replace(crossed, arguments=before.arguments)
+    folder = LaunchFolder(path)
+    for content in {crossed.image, *(n for b in crossed.blocks for n in (b.before, b.after))}:
+        folder.keep(crossed.content(content))
+    folder.finish(crossed.as_json())
+
+
+def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_differ: bool) -> str:
+    """Replays the second side's kernel on the first side's memory. Decides whether the inputs cause
+    the difference, or the kernel or device in `cause`."""
+    replayed = "on the inputs before, the kernel after writes"
+    given = allowed._asdict().items()
+    words = [f"--{name}={value}" for name, value in given if value is not None]
+    command = [*preload.this_command(), "replay", *words, str(crossed)]
+    ended = child.run(command, after.environment, **child.PIPES)
     inputs = "its inputs differ too" if inputs_differ else "its inputs are equal"
     if ended.status == 1:
         return f"the cause is {cause} ({inputs}): {replayed} other results"

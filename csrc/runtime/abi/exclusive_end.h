@@ -1,7 +1,8 @@
 /* Ends the user's word that no other code calls HIP (MGPU_RT_EXCLUSIVE=on).
  *
- * Two parts of the library notice other code: witness.c, if HIP reports a call of other code, and
- * override.c, if the user sets an override. Both end the word here, before other code runs. */
+ * Two parts of the library notice other code. witness.c does if HIP reports a call of other code,
+ * and override.c if HIP does not report what an override calls. Both end the word here, before
+ * other code runs. */
 #ifndef MGPU_RT_EXCLUSIVE_END_H
 #define MGPU_RT_EXCLUSIVE_END_H
 

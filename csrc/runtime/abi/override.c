@@ -1,6 +1,7 @@
 #include "abi/override.h"
 #include "abi/exclusive_end.h"
 #include "abi/python_plugin.h"
+#include "driver/exclusive.h"
 #include "graphs/build.h"
 #include "graphs/graphs.h"
 #include "streams/streams.h"
@@ -31,6 +32,15 @@ static bool any_override(void) {
     return any;
 }
 
+static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and the runtime in Python was not created yet */
+
+/* An override may call HIP itself, even on the library's objects. */
+static void check_word(void) {
+    if (exclusive_hip() && (load_acquire(&awaited) || any_override()) &&
+        !PROOF(override_is_heard, witness_hears_overrides()))
+        (void)exclusive_end();
+}
+
 static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_lock(&overrides_lock);
     store_release(place, instead);
@@ -46,15 +56,13 @@ int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const bool end = name && strcmp(name, "end") == 0;
     if (index == ABI_COUNT && !end)
         return -1;
-    if (instead && !end) /* an override may call HIP itself, even on the library's objects */
-        PROOF_STEP(override_may_call_hip, (void)exclusive_end());
     set_override(end ? &at_end : &overrides[index], instead);
+    check_word();
     return 0;
 }
 
 /* ---- a runtime in Python ---- */
 
-static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and the runtime in Python was not created yet */
 static bool begun;
 static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -80,8 +88,10 @@ static bool host(void) {
     return created;
 }
 
-/* Returns false if calls of this thread bypass all overrides. */
+/* Returns false if calls of this thread bypass all overrides. Checks the user's word in each call,
+ * because each call may rely on it, and because a profiler may take the reports. */
 static bool asks_overrides(void) {
+    check_word();
     return !override_inside && (LIKELY(!load_acquire(&awaited)) || host());
 }
 
@@ -154,7 +164,7 @@ bool override_unrecorded(enum abi_index function, mgpu_rt_function *answer) {
     if (load_acquire(&runtime_mode) != MODE_OVERRIDE ||
         (!override_inside && load_acquire(&awaited)))
         return false;
-    *answer = override_inside ? NULL : load_acquire(&overrides[function]);
+    *answer = asks_overrides() ? load_acquire(&overrides[function]) : NULL;
     return true;
 }
 
@@ -165,8 +175,6 @@ void override_start(void) {
         store_release(&awaited, 1);
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
     }
-    if (awaited || any_override())
-        (void)exclusive_end();
 }
 
 static void answer_alone(void) {

@@ -26,8 +26,8 @@ int override_index(const char *name);
  *     an override                                 every call that no override makes
  *     the capture of another thread               the calls in graphs/capture.c
  *
- * The first override ends MGPU_RT_EXCLUSIVE and MGPU_RT_SYNC=lazy, because overrides may call HIP
- * and read memory. */
+ * An override may call HIP. If HIP does not report such calls, the first override ends
+ * MGPU_RT_EXCLUSIVE=on, and with it MGPU_RT_SYNC=lazy. */
 mgpu_rt_function override_find(enum abi_index function);
 static inline mgpu_rt_function override_answer(enum abi_index function) {
     return UNLIKELY(runtime_is(MODE_OVERRIDE | MODE_GRAPH | MODE_EXTERNAL))

@@ -7,8 +7,8 @@
  * library only leaves out queries about streams, blocks, resets and the kind of memory at an
  * address.
  *
- * The first call of other code that HIP reports ends the user's word. The first override ends it,
- * too, because an override may call HIP itself (abi/exclusive_end.h). */
+ * The first call of other code that HIP reports ends the user's word (abi/exclusive_end.h). An
+ * override may call HIP itself, so it ends the word if HIP reports no calls. */
 #ifndef MGPU_RT_EXCLUSIVE_H
 #define MGPU_RT_EXCLUSIVE_H
 

@@ -39,6 +39,8 @@ static unsigned ended_by;
 static const unsigned WITH_WORD = 1u << 31;
 static bool was_sole_user;
 
+static bool override_ended_word;
+
 static const char *name_of(unsigned first) {
     return load_relaxed(&operation_name)((first & ~WITH_WORD) - 1);
 }
@@ -51,11 +53,13 @@ void witness_describe(char text[WITNESS_TEXT]) {
         snprintf(text, WITNESS_TEXT, "%s was the first%s", name_of(operation),
                  operation & WITH_WORD ? ", and ended MGPU_RT_EXCLUSIVE=on" : "");
     else
-        snprintf(text, WITNESS_TEXT, "unknown, because %s", load_acquire(&reason));
+        snprintf(text, WITNESS_TEXT, "unknown, because %s%s", load_acquire(&reason),
+                 load_acquire(&override_ended_word) ? ", so an override ended MGPU_RT_EXCLUSIVE=on"
+                                                    : "");
 }
 
 void witness_record(void) {
-    if (load_acquire(&was_sole_user))
+    if (load_acquire(&was_sole_user) || load_acquire(&override_ended_word))
         witness_describe(counts.start.other_calls);
 }
 
@@ -257,16 +261,30 @@ static void mark_own_calls(void) {
 #include "driver/hip.def"
 }
 
-/* Up to HIP 6 each successful query clears the thread's last error, as the successful call of stock
- * does. hipPeekAtLastError would leave the error. */
-__attribute__((noinline)) bool witness_probe(void) {
-    (void)(hip_version < HIP_7 ? hip.GetLastError() : hip.PeekAtLastError());
+/* Returns true if HIP reports this call. Otherwise ends the sole use. */
+static bool is_reported(hipError_t (*call)(void)) {
+    (void)call();
     if (PROOF(hip_still_reports, own.expected == NO_CALL))
         return true;
     own.expected = NO_CALL;
     end_sole_use_because(load_acquire(&was_sole_user)
                              ? "HIP no longer reports calls to this library: a profiler gets them"
                              : "this HIP does not report calls");
+    return false;
+}
+
+/* Up to HIP 6 each successful query clears the thread's last error, as the successful call of stock
+ * does. hipPeekAtLastError would leave the error. */
+__attribute__((noinline)) bool witness_probe(void) {
+    return is_reported(hip_version < HIP_7 ? hip.GetLastError : hip.PeekAtLastError);
+}
+
+/* The override may read the thread's last error, so the probe leaves this error. */
+bool witness_hears_overrides(void) {
+    if (witness_is_sole_user() && is_reported(hip.PeekAtLastError))
+        return true;
+    store_release(&override_ended_word, true);
+    witness_record();
     return false;
 }
 

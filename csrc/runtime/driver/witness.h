@@ -85,11 +85,17 @@ void witness_leave(void);
  * pointer before HIP reports. */
 extern bool (*witness_ends_word)(void);
 
-/* Stores the text of witness_describe in `counts`, if the library was ever the sole user. */
+/* Returns true if HIP reports the calls of overrides, so that the user's word may stand beside
+ * them. Otherwise records that an override ends the word. Makes at most one call to HIP, which
+ * changes nothing. As with every probe, the answer covers the calls of HIP from before. */
+bool witness_hears_overrides(void);
+
+/* Stores the text of witness_describe in `counts`, if the library was ever the sole user, or an
+ * override has ended the user's word. */
 void witness_record(void);
 
-/* Writes which call of HIP other code made first, and whether it has ended the user's word; "none",
- * or why this is unknown. */
+/* Writes which call of HIP other code made first, or "none", or why this is unknown. Says what has
+ * ended the user's word: this call, or an override. */
 enum { WITNESS_TEXT = 128 };
 void witness_describe(char text[WITNESS_TEXT]);
 

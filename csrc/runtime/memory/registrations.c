@@ -322,9 +322,9 @@ static void start_watching(void) {
 
 static void say_no_word(void) {
     report_verbose("registered memory is not cached: %s",
-                   exclusive_hip() ? "MGPU_RT_CACHE leaves out registrations"
-                                   : "the cache needs MGPU_RT_EXCLUSIVE=on, and a program without "
-                                     "hooks or a runtime in Python");
+                   exclusive_hip()
+                       ? "MGPU_RT_CACHE leaves out registrations"
+                       : "the cache needs MGPU_RT_EXCLUSIVE=on, and nothing that ends it");
 }
 
 static bool may_watch(void) {

@@ -73,8 +73,8 @@ static struct watch {
     uint64_t number;
 } watches[MOST_DEVICES];
 
-/* The library watches a device even with MGPU_RT_EXCLUSIVE=on, because an override ends the
- * exclusive mode and may reset the device. */
+/* The library watches a device even with MGPU_RT_EXCLUSIVE=on, because other code or an override
+ * may end that mode, and may then reset the device. */
 static bool can_watch(int device) {
     return device < MOST_DEVICES && !cuda_present();
 }

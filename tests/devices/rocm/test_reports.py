@@ -258,7 +258,8 @@ int hipDeviceGetAttribute(int *value, int attribute, int device) {
 
 #: The program keeps memory registered and, with MGPU_RT_SYNC=lazy, postpones waits. Then other code
 #: calls the function that the first word names, twice. The program then does the same work again.
-#: The program prints what other code gets, and what its own copies show.
+#: The program prints what other code gets, and what its own copies show. With a second word, an
+#: override of mgpuEventCreate is the other code.
 WORD = """
 #include "program.h"
 enum { BYTES = 1 << 16, WORDS = BYTES / 4, ROUNDS = 5, TO_HOST = 2 };
@@ -289,31 +290,60 @@ static int call_hip(const char *name) {
         return -1;
     return (int)lent[WORDS - 1];
 }
+typedef void (*function)(void);
+function mgpu_rt_native(const char *name);
+int mgpu_rt_intercept(const char *name, function instead);
+static const char *wanted;
+static bool overridden;
+static int got;
+static void *answer(void) {
+    got = call_hip(wanted);
+    return ((void *(*)(void))mgpu_rt_native("mgpuEventCreate"))();
+}
+static int call(void) {
+    if (!overridden)
+        return call_hip(wanted);
+    mgpuEventDestroy(mgpuEventCreate());
+    return got;
+}
 int main(int count, char **words) {
-    (void)count;
+    wanted = words[1];
+    overridden = count > 2;
+    if (overridden)
+        mgpu_rt_intercept("mgpuEventCreate", (function)answer);
     stream = mgpuStreamCreate();
     block = mgpuMemAlloc(BYTES, stream, false);
     lent = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     work(10);
     for (int i = 0; i < 2; i++)
-        printf("%d ", call_hip(words[1]));
+        printf("%d ", call());
     show();
     work(20);
-    printf("%d ", call_hip(words[1]));
+    printf("%d ", call());
     show();
     return 0;
 }
 """
 
 
-@pytest.mark.parametrize("wait", ("strict", "lazy"))
-@pytest.mark.parametrize("name", ("hipPointerGetAttributes", "hipStreamQuery", "hipMemcpy"))
+@pytest.mark.parametrize(
+    ("call", "wait"),
+    [
+        *(
+            (name, wait)
+            for wait in ("strict", "lazy")
+            for name in ("hipPointerGetAttributes", "hipStreamQuery", "hipMemcpy")
+        ),
+        ("hipMemcpy override", "lazy"),
+    ],
+)
 def test_a_call_of_other_code_ends_the_users_word(
-    here: Surroundings, tmp_path: Path, name: str, wait: str
+    here: Surroundings, tmp_path: Path, call: str, wait: str
 ) -> None:
     needs_hip = ("-Wl,--no-as-needed", str(here.hip), "-ldl")
     front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *needs_hip)
-    words, out = here.command([str(linked(tmp_path, WORD)), name]), tmp_path / "stats"
+    name, *by = call.split()
+    words, out = here.command([str(linked(tmp_path, WORD)), name, *by]), tmp_path / "stats"
     on = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_SYNC": wait, "MGPU_RT_STATS": str(out)}
     said = []
     for options in ({"MGPU_RT_CACHE": "off"}, on):

@@ -29,6 +29,9 @@ LINE = (
 )
 #: The words of the statistics that follow the name of the call.
 ENDED = "was the first, and ended MGPU_RT_EXCLUSIVE=on"
+OVERRIDE_ENDED = (
+    "unknown, because this HIP does not report calls, so an override ended MGPU_RT_EXCLUSIVE=on"
+)
 
 
 def begin(mgpu: Mgpu) -> Loop:
@@ -159,3 +162,132 @@ def test_a_question_about_an_address_ends_the_word_only(mgpu: Mgpu, case: str) -
     memory = mgpu.ffi.new("char[]", KIB)
     look(mgpu, mgpu.for_stub(memory))
     assert Loop(mgpu).is_sole_user() == (case == "auto")
+
+
+# ---- overrides ----
+
+
+def overridden(mgpu: Mgpu, call: Callable[[], object], function: str = "mgpuEventCreate") -> object:
+    """Replaces a function by one that first makes another call. Returns what must stay alive."""
+    own = mgpu.ffi.cast("void *(*)(void)", mgpu.lib.mgpu_rt_native(function.encode()))
+
+    @mgpu.ffi.callback("void *(void)")
+    def answer() -> object:
+        call()
+        return own()
+
+    instead = mgpu.ffi.cast("mgpu_rt_function", answer)
+    assert mgpu.lib.mgpu_rt_intercept(function.encode(), instead) == 0
+    return answer
+
+
+def lose_reports(mgpu: Mgpu) -> None:
+    """A profiler takes the reports."""
+    mgpu.stub.hipRegisterTracerCallback(mgpu.stub_ffi.NULL)
+
+
+@in_cases(("before", "after"), **WORD)
+def test_an_override_ends_nothing_by_itself(mgpu: Mgpu, case: str) -> None:
+    """The override is set before the library's first call, or after."""
+    if case == "before":
+        mgpu.passes_on("mgpuMemset16")
+    loop = Loop(mgpu)
+    loop.run(3)
+    memory = kept(mgpu)
+    mgpu.passes_on("mgpuEventCreate")
+    mgpu.EventCreate()
+    assert mgpu.stub.hipstub_live(b"registrations") == 1
+    assert loop.is_sole_user()
+    mgpu.MemHostRegister(memory, KIB)
+    assert mgpu.count("hipHostRegister") == 1
+    assert mgpu.stderr() == ""
+
+
+@in_child(**WORD, MGPU_RT_STATS="/dev/null")
+def test_an_overrides_call_of_hip_ends_the_word_before_it_runs(mgpu: Mgpu) -> None:
+    memory, found = kept(mgpu), []
+    override = overridden(mgpu, lambda: found.append(look(mgpu, mgpu.for_stub(memory))))
+    assert mgpu.stub.hipstub_live(b"registrations") == 1
+    mgpu.EventCreate()
+    assert (found, mgpu.stub.hipstub_live(b"registrations")) == ([0], 0)
+    assert mgpu.stderr() == LINE.format("hipPointerGetAttributes")
+    assert mgpu.stats()["other_calls"] == f"hipPointerGetAttributes {ENDED}"
+    del override
+
+
+@in_child(**LAZY)
+def test_a_postponed_wait_is_done_before_an_override_calls_hip(mgpu: Mgpu) -> None:
+    stream, pending = mgpu.StreamCreate(), []
+
+    def call() -> None:
+        mgpu.by_hip("hipMalloc", KIB)
+        pending.append(mgpu.pending(stream))
+
+    override = overridden(mgpu, call)
+    mgpu.launch(forum(mgpu), stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.pending(stream) == 1
+    mgpu.EventCreate()
+    assert pending == [0]
+    del override
+
+
+#: A profiler or a graph ends HIP's reports. This happens before the override is set, or after.
+LOSSES = ("profiler before", "profiler after", "graph before")
+
+
+@in_cases(LOSSES, **WORD, MGPU_RT_STATS="/dev/null")
+def test_an_override_ends_the_word_when_hip_no_longer_reports_calls(mgpu: Mgpu, case: str) -> None:
+    what, when = case.split()
+    memory = kept(mgpu)
+    found: list[int] = []
+    if what == "graph":
+        assert mgpu.lib.mgpu_rt_graph_begin() == 0
+        mgpu.lib.mgpu_rt_graph_destroy(mgpu.lib.mgpu_rt_graph_end())
+    elif when == "before":
+        lose_reports(mgpu)
+    assert mgpu.stub.hipstub_live(b"registrations") == 1  # the word stands unchecked
+    override = overridden(mgpu, lambda: found.append(look(mgpu, mgpu.for_stub(memory))))
+    if when == "after":
+        lose_reports(mgpu)
+    mgpu.EventCreate()
+    assert (found, mgpu.stub.hipstub_live(b"registrations")) == ([0], 0)
+    said = mgpu.stats()["other_calls"]
+    assert said.startswith("unknown, because ")
+    assert said.endswith(", so an override ended MGPU_RT_EXCLUSIVE=on")
+    assert not Loop(mgpu).is_sole_user()
+    del override
+
+
+@in_child(**WORD | {"HIPSTUB_TELLS": "0"}, MGPU_RT_STATS="/dev/null")
+def test_statistics_say_that_an_override_has_ended_the_word(mgpu: Mgpu) -> None:
+    kept(mgpu)
+    mgpu.passes_on("mgpuEventCreate")
+    assert mgpu.stub.hipstub_live(b"registrations") == 0
+    assert mgpu.stats()["other_calls"] == OVERRIDE_ENDED
+
+
+@in_child(**WORD | {"HIPSTUB_TELLS": "0"})
+def test_a_function_for_the_end_of_the_process_ends_nothing(mgpu: Mgpu) -> None:
+    """Nothing answers a call in place of the library."""
+    kept(mgpu)
+
+    @mgpu.ffi.callback("void(void)")
+    def end() -> None:
+        pass
+
+    assert mgpu.lib.mgpu_rt_intercept(b"end", end) == 0
+    mgpu.EventCreate()
+    assert mgpu.stub.hipstub_live(b"registrations") == 1
+    assert mgpu.lib.mgpu_rt_intercept(b"end", mgpu.ffi.NULL) == 0
+
+
+@in_child(**WORD | {"HIPSTUB_VERSION": "60443484"})
+def test_the_library_leaves_the_last_error_that_an_override_reads(mgpu: Mgpu) -> None:
+    errors: list[int] = []
+    begin(mgpu)
+    override = overridden(mgpu, lambda: errors.append(mgpu.stub.hipGetLastError()))
+    error = mgpu.stub.hipSetDevice(5)  # a call that leaves an error, and changes nothing
+    mgpu.EventCreate()
+    assert errors == [error] and error != 0
+    del override

@@ -95,8 +95,8 @@ def _of_times(run: Statistics) -> Iterator[Advice]:
             "The program registers host memory again and again",
             f"{plural(calls.calls, 'registration')} and their unregistrations took "
             f"{duration(both.ns)}, {share(both.ns, whole)} of the program's calls.",
-            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive: memory "
-            "then stays registered. Else register it once, before the loop.",
+            f"{_exclusive(run, ': memory then stays registered')} Else register it once, before "
+            "the loop.",
         )
     asked = total(questions(run.driver).values())
     if asks_often(run):
@@ -104,7 +104,7 @@ def _of_times(run: Statistics) -> Iterator[Advice]:
             "The library asks the driver often",
             f"{plural(asked.calls, 'question')} took {duration(asked.ns)}, "
             f"{share(asked.ns, whole)} of the program's calls.",
-            "If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive.",
+            _exclusive(run),
         )
     waited = waits(run.driver)
     if waited.calls and waited.ns > whole / 2:
@@ -114,6 +114,17 @@ def _of_times(run: Statistics) -> Iterator[Advice]:
             "Faster calls cannot shorten this; faster kernels, fewer copies or overlap can.",
             is_note=True,
         )
+
+
+def _exclusive(run: Statistics, effect: str = "") -> str:
+    """Returns the advice to use --exclusive. If other code or an override ends that mode, the
+    advice names the cause."""
+    if "ended MGPU_RT_EXCLUSIVE=on" in run.other_calls or " was the first" in run.other_calls:
+        return (
+            f"If you can leave out the code that calls HIP beside the library ({run.other_calls}), "
+            f"run it with mgpu-rt run --exclusive{effect}."
+        )
+    return f"If nothing else in the process calls HIP, run it with mgpu-rt run --exclusive{effect}."
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -18,6 +18,7 @@ from mgpu_rt._cli.stats import statistics
 from mgpu_rt._cli.stats.statistics import Statistics
 from mgpu_rt._cli.stats.tables import QUESTIONS, Side
 from mgpu_rt._text import duration
+from tests.runtime.driver import test_word
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke
@@ -348,6 +349,23 @@ def test_advice_on_memory_that_waits_names_what_mlir_can_do(tmp_path: Path) -> N
     assert found.evidence.startswith("100 blocks came from the driver")
     assert "`gpu.dealloc`" in found.step
     assert advice(read(tmp_path, s=recorded.statistics(made={**reasons, "waits": 9}))) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "begin"),
+    [
+        ("none", "If nothing else in the process calls HIP, run it with"),
+        ("hipMalloc was the first", "If you can leave out the code that calls HIP beside"),
+        (f"hipMalloc {test_word.ENDED}", "If you can leave out the code that calls HIP beside"),
+        (test_word.OVERRIDE_ENDED, "If you can leave out the code that calls HIP beside"),
+    ],
+)
+def test_advice_on_exclusive_names_what_has_ended_it(said: str, begin: str, tmp_path: Path) -> None:
+    for key, name in (("abi", "mgpuMemHostRegister"), ("hip", "hipStreamQuery")):
+        whole = counted(key, name, calls=100, ns=10_000)
+        (found,) = advice(read(tmp_path, s={**whole, "other_calls": said}))
+        assert found.step.startswith(begin)
+        assert said == "none" or f"({said})" in found.step
 
 
 def test_no_cache_advice_for_stock_runs(tmp_path: Path) -> None:

@@ -75,15 +75,20 @@ def test_a_recording_without_counted_calls_is_shown(tmp_path: Path) -> None:
     assert ["memory", "–", "1", "–", "0"] in [line.split() for line in lines]
 
 
-#: Calls the library, and then HIP itself, which the stub reports to the library.
+#: Calls the library, and then HIP itself, which the stub reports to the library. With two words, an
+#: override answers the library's calls.
 CALLS_HIP = """
 #include "program.h"
 int hipMalloc(void **memory, size_t bytes);
+void (*mgpu_rt_native(const char *name))(void);
+int mgpu_rt_intercept(const char *name, void (*instead)(void));
 int main(int count, char **words) {
     (void)words;
     void *memory;
+    if (count > 2)
+        mgpu_rt_intercept("mgpuStreamCreate", mgpu_rt_native("mgpuStreamCreate"));
     mgpuStreamDestroy(mgpuStreamCreate());
-    return count > 1 ? hipMalloc(&memory, 64) : 0;
+    return count == 2 ? hipMalloc(&memory, 64) : 0;
 }
 """
 
@@ -95,6 +100,8 @@ FIRST_CALLS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "one": ((), ("hip",), "hipMalloc was the first"),
     "exclusive": (("--exclusive",), (), "none"),
     "ended": (("--exclusive",), ("hip",), f"hipMalloc {test_word.ENDED}"),
+    "overridden": (("--exclusive",), ("an", "override"), "none"),
+    "silent": (("--exclusive",), ("an", "override"), test_word.OVERRIDE_ENDED),
 }
 
 
@@ -104,7 +111,7 @@ def test_stats_and_compare_name_the_first_call_of_other_code(tmp_path: Path, cas
     options, words, said = FIRST_CALLS[case]
     built = known.program(tmp_path, CALLS_HIP, str(STUB), f"-Wl,-rpath,{STUB.parent}")
     run_it = ("run", *options, "--stats", "--stats-json", path, "--", built, *words)
-    done = command(*run_it, **TELLS)
+    done = command(*run_it, **{**TELLS, "HIPSTUB_TELLS": str(int(case != "silent"))})
     line = f"calls of HIP by other code: {said}"
     assert done.returncode == 0 and f"mgpu_rt: {line}" in done.stderr.splitlines(), done.stderr
     for shown in (invoke("stats", str(path)), invoke("compare", str(path), str(path))):

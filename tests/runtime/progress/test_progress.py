@@ -46,6 +46,8 @@ MODES: dict[str, dict[str, str]] = {
     "exclusive-lazy": LAZY,
     "limits": LIMITS,
     "exclusive-limits": {"MGPU_RT_EXCLUSIVE": "on", **LIMITS},
+    "reports": {"HIPSTUB_TELLS": "1"},
+    "exclusive-reports": {"HIPSTUB_TELLS": "1", "MGPU_RT_EXCLUSIVE": "on"},
 }
 ON_DEVICE = ("default", "exclusive-lazy", "limits")
 CASES = [

@@ -9,6 +9,7 @@ import pytest
 
 from tests.runtime.driver import foreign
 from tests.runtime.driver.test_witness import TELLS
+from tests.runtime.driver.test_word import LAZY
 from tests.support.child import ROOT, STUB
 from tests.support.compiled import compile_c
 from tests.support.known import program, run_program
@@ -52,6 +53,46 @@ def test_a_call_that_a_signal_has_ended_covers_no_call_of_other_code(tmp_path: P
     built = program(tmp_path, JUMP, str(STUB))
     done = run_program(built, **TELLS, HIPSTUB_DELAY="hipStreamSynchronize:600000000")
     assert done.stdout == "2 streams, 0 misuses\n", done.stderr
+
+
+#: A call of other code ends the user's word, and makes the postponed wait. The program leaves that
+#: wait by siglongjmp.
+JUMP_FROM_END = r"""
+#include "program.h"
+int hipMalloc(void **memory, size_t bytes);
+static sigjmp_buf back;
+static pthread_t first;
+static void jump(int number) { (void)number, siglongjmp(back, 1); }
+static void *interrupt(void *data) {
+    while (!hipstub_count("hipStreamSynchronize"))
+        usleep(1000);
+    pthread_kill(first, SIGUSR1);
+    return data;
+}
+int main(void) {
+    pthread_t other;
+    void *memory, *stream = mgpuStreamCreate();
+    first = pthread_self();
+    signal(SIGUSR1, jump);
+    mgpuMemset32(mgpuMemAlloc(64, stream, false), 7, 16, stream);
+    mgpuStreamSynchronize(stream);
+    printf("%d pending\n", (int)hipstub_pending(stream));
+    pthread_create(&other, NULL, interrupt, NULL);
+    if (sigsetjmp(back, 1) == 0)
+        hipMalloc(&memory, 64);
+    pthread_join(other, NULL);
+    printf("%d pending, %d calls\n", (int)hipstub_pending(stream), (int)hipstub_count("hipMalloc"));
+    hipMalloc(&memory, 64);
+    printf("%d pending\n", (int)hipstub_pending(stream));
+    return 0;
+}
+"""
+
+
+def test_a_call_after_a_wait_that_a_signal_has_ended_makes_this_wait(tmp_path: Path) -> None:
+    built = program(tmp_path, JUMP_FROM_END, str(STUB))
+    done = run_program(built, **LAZY, HIPSTUB_DELAY="hipStreamSynchronize:300000")
+    assert done.stdout.splitlines() == ["1 pending", "1 pending, 1 calls", "0 pending"], done.stderr
 
 
 # ---- what changes nothing, and what ends the sole use ----

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 from typing import Any, NoReturn
@@ -141,14 +140,7 @@ def _record(
     `fail_on_error`, ends with status 1 in place of 0 if a call failed."""
     from mgpu_rt._cli import executable, recording
 
-    with contextlib.ExitStack() as stack:
-        try:
-            folder = stack.enter_context(recording.folder_beside(stats_json or trace))
-        except CommandError as error:
-            if stats_json or trace or fail_on_error:
-                raise
-            error.show()  # the library prints the table, unless a signal ends the program
-            executable.execute(program, arguments, environment)
+    with recording.folder_beside(stats_json or trace) as folder:
         name, table = os.path.join(folder, "%p"), environment.get("MGPU_RT_STATS") == "1"
         if trace:
             environment["MGPU_RT_TRACE"] = name

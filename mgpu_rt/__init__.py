@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mgpu_rt._arrays.arrays import empty as empty
     from mgpu_rt._arrays.arrays import to_device as to_device
     from mgpu_rt._errors import HipError as HipError
+    from mgpu_rt._functions.arguments import InOut as InOut
     from mgpu_rt._functions.library import Library as Library
     from mgpu_rt._graphs import Graph as Graph
     from mgpu_rt._graphs import graph as graph
@@ -51,6 +52,7 @@ _ELSEWHERE = {
     "Graph": "_graphs",
     "HipError": "_errors",
     "In": "_launch.arrays",
+    "InOut": "_functions.arguments",
     "Kernel": "_launch.modules",
     "Library": "_functions.library",
     "MemRef": "_launch.arguments",

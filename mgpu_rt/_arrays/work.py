@@ -166,6 +166,11 @@ class _Building(threading.local):
 _building = _Building()
 
 
+def builds_graph() -> bool:
+    """Returns whether this thread's calls become a graph."""
+    return _building.uses is not None
+
+
 @contextlib.contextmanager
 def graph_uses() -> Iterator[Uses]:
     """While this thread builds a graph, collects the allocations that each launch of the graph will

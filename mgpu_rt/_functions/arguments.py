@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from mgpu_rt._arrays.work import Uses
+from mgpu_rt._arrays.arrays import DeviceArray, to_device
+from mgpu_rt._arrays.work import Uses, builds_graph
 from mgpu_rt._functions import descriptors, types, values
 from mgpu_rt._launch.arrays import In, array_argument
+from mgpu_rt._packages import numpy_for
+
+
+@dataclass(frozen=True)
+class InOut:
+    """A NumPy array for a function that wants device memory. The call copies the array to the
+    device, waits for the function's work, and copies the array back. A call that raises an
+    exception leaves the array as it was."""
+
+    array: Any
 
 
 def _otherwise(kind: str) -> str:
@@ -35,6 +47,7 @@ class Arguments:
         #: and the array, which this object keeps.
         self.owners: dict[int, object] = {}
         self._kept: list[Any] = []
+        self._copies: list[tuple[Any, DeviceArray]] = []  # of InOut's arrays
         self._values: list[Any] = []
         for number, (kind, value) in enumerate(zip(kinds, given, strict=True), 1):
             try:
@@ -49,6 +62,8 @@ class Arguments:
             return values.encode(value, kind)
         if isinstance(kind, types.Other):
             raise TypeError(f"Python cannot pass this type{_otherwise(kind.text)}")
+        if isinstance(value, InOut):
+            value = self._copy(value.array)
         array = array_argument(value, self.uses)
         if array is None:
             raise TypeError(f"a {type(value).__name__} is not an array")
@@ -57,6 +72,23 @@ class Arguments:
         owner = value.array if isinstance(value, In) else value
         self.owners.setdefault(described[0], (owner, array))
         return described
+
+    def _copy(self, array: Any) -> DeviceArray:
+        """Returns a copy of an array in device memory; an array that is passed twice has one."""
+        if not isinstance(array, numpy_for("InOut").ndarray) or not array.flags.writeable:
+            raise TypeError("InOut takes a NumPy array that may be written")
+        if builds_graph():
+            raise ValueError("a graph cannot copy for InOut: pass mgpu_rt.to_device(array)")
+        for known, copy in self._copies:
+            if known is array:
+                return copy
+        self._copies.append((array, to_device(array)))
+        return self._copies[-1][1]
+
+    def copy_back(self) -> None:
+        """Copies InOut's arrays back, after the function's work on them."""
+        for array, copy in self._copies:
+            array[...] = copy.to_host()
 
     def registers(self) -> list[Any]:
         """Returns the arguments for a direct call of the function: a descriptor is passed number by

@@ -133,7 +133,8 @@ class Function:
         - A number is converted to the parameter's type, if it fits.
         - An array is passed without a copy, on the host or on the device: NumPy's, CuPy's,
           PyTorch's on the device. The array's type, shape and strides must match the function's.
-          `In` passes an array that the function only reads.
+          `In` passes an array that the function only reads; `InOut` passes a copy of a NumPy array
+          in device memory, and copies it back.
 
         Returns a number, a NumPy array in memory that the function has allocated, a DeviceArray, or
         a tuple of these. Raises TypeError or ValueError for arguments that do not fit, and HipError
@@ -157,6 +158,7 @@ class Function:
             else:  # the function has waited for its work
                 passed.uses.joins_graph()
         runtime.check(f"{self.name} failed")
+        passed.copy_back()
         return None if not read else read[0] if len(read) == 1 else tuple(read)
 
     def _call(self, arguments: list[Any]) -> list[tuple[types.Type, Any]]:

@@ -42,6 +42,27 @@ def allocated() -> int:
 
 
 @on_devices
+def test_inout_copies_an_array_to_the_device_and_back(mgpu: Mgpu) -> None:
+    functions, array = device_library(mgpu), numbers()
+    functions.scale(mgpu_rt.InOut(array), 3)
+    stream = mgpu_rt.Stream()
+    with mgpu_rt.use_stream(stream):
+        functions.scale(mgpu_rt.InOut(array), 2)
+    assert (array == 6 * numbers()).all()
+    fixed = numbers()
+    fixed.flags.writeable = False
+    for refused in (fixed, mgpu_rt.to_device(array), array[::2]):
+        with pytest.raises((TypeError, ValueError), match="argument 1"):
+            functions.scale(mgpu_rt.InOut(refused), 2)
+    with pytest.raises(ValueError, match="to_device"), mgpu_rt.graph():
+        functions.scale(mgpu_rt.InOut(array), 2)
+    empty = numbers()[:0]
+    with pytest.raises(mgpu_rt.HipError, match="hipErrorInvalidValue"):
+        functions.scale(mgpu_rt.InOut(empty), 1)  # a grid without a block
+    assert (array == 6 * numbers()).all()
+
+
+@on_devices
 def test_device_arrays_are_passed_where_they_lie(mgpu: Mgpu) -> None:
     for llvm in (22, 19):
         functions, array = device_library(mgpu, llvm=llvm), mgpu_rt.to_device(numbers())

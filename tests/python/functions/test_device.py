@@ -43,6 +43,7 @@ def allocated() -> int:
 
 @on_devices
 def test_inout_copies_an_array_to_the_device_and_back(mgpu: Mgpu) -> None:
+    """Programs of public reports pass arrays in this way: InOut stays for them."""
     functions, array = device_library(mgpu), numbers()
     functions.scale(mgpu_rt.InOut(array), 3)
     stream = mgpu_rt.Stream()

@@ -157,10 +157,11 @@ static bool open_hip(struct hip_library *library, const char *wanted, bool silen
 /* A program that imports mgpu* functions will call these functions, and may do so only in its
  * destructors. With stock, HIP is mapped before main, and so ends after the program's destructors.
  * The library opens HIP before main, so that HIP ends after the program's destructors here, too. A
- * program that imports no mgpu* function pays only for this check of its imports. */
+ * program that imports no mgpu* function pays only for this check of its imports. A library that
+ * shares its HIP is asked by the first call, once its constructors have run. */
 __attribute__((constructor)) static void open_early(void) {
     const char *wanted = options_path_variable("MGPU_RT_HIP");
-    if (!mapped_imports("mgpu"))
+    if (!mapped_imports("mgpu") || hip_is_shared())
         return;
     /* The first call reads MGPU_RT_VERBOSE in a program that imports no mgpu* function. */
     options.verbose_on = options_early_verbose();

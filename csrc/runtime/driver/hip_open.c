@@ -119,8 +119,25 @@ static bool try_folder(struct hip_library *library, const char *folder, const ch
     return opened;
 }
 
+/* rocMLIR opens HIP in a namespace of its own (dlmopen), and shares it by this function. The walk
+ * through the mapped libraries does not see a HIP in another namespace. */
+static const char sharing[] = "mlirRocmSystemDetectGetHipHandle";
+
+bool hip_is_shared(void) {
+    return dlsym(RTLD_DEFAULT, sharing) != NULL;
+}
+
+static void *shared_by_rocmlir(void) {
+    void *(*share)(void);
+    *(void **)&share = dlsym(RTLD_DEFAULT, sharing);
+    return share ? share() : NULL;
+}
+
 /* A library that the process already has comes first: two HIPs do not know each other's objects. */
 static bool search(struct hip_library *library, struct attempts *attempts) {
+    void *shared = shared_by_rocmlir();
+    if (shared && accept(library, shared, "the HIP of rocMLIR", attempts))
+        return true;
     void *mapped = mapped_library("libamdhip64.so", library->path, sizeof library->path);
     attempts->searching = true;
     return (mapped && accept(library, mapped, library->path, attempts)) ||

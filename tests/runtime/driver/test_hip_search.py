@@ -135,3 +135,35 @@ def test_two_hips_in_one_process_are_named(tmp_path: Path) -> None:
     result = run_process([program], env)
     assert f"two HIP libraries: the program uses {mine}, " in result.stderr
     assert f" and mgpu_rt uses {STUB}. " in result.stderr
+
+
+#: A library that opens HIP in a namespace of its own and shares the handle, as rocMLIR's does.
+SHARING = """
+#include "program.h"
+static int is_ready;
+__attribute__((constructor)) static void begin(void) { is_ready = 1; }
+void *mlirRocmSystemDetectGetHipHandle(void) {
+    static void *handle;
+    const char *path = getenv("SHARED");
+    if (!is_ready)
+        abort();
+    if (!handle && path)
+        handle = dlmopen(LM_ID_NEWLM, path, RTLD_NOW);
+    return handle;
+}
+"""
+
+
+@pytest.mark.parametrize("shared", ["a HIP", "nothing", "a library without HIP's functions"])
+def test_a_hip_that_another_library_shares_serves_first(tmp_path: Path, shared: str) -> None:
+    """Such a HIP is in another namespace, where a walk through the mapped libraries does not see
+    it. Two HIPs do not know each other's objects."""
+    sharing = compile_c(tmp_path / "sharing.so", SHARING, "-shared", "-fPIC", "-ldl")
+    hip = lay(tmp_path / "shared", "libamdhip64.so.6")
+    empty = compile_c(tmp_path / "empty.so", "int hipInit(int f) { return f; }", "-shared", "-fPIC")
+    other = lay(tmp_path / "lib", "libamdhip64.so.8")
+    paths = {"a HIP": str(hip), "nothing": "", "a library without HIP's functions": str(empty)}
+    changes = {"SHARED": paths[shared]} if paths[shared] else {}
+    program = stream_program(tmp_path, RUNTIME)
+    found = serves(program, ROCM_PATH=str(tmp_path), LD_PRELOAD=str(sharing), **changes)
+    assert found == str(hip if shared == "a HIP" else other)

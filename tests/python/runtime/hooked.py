@@ -63,8 +63,8 @@ def launches_of(recording: Path) -> list[dict[str, Any]]:
 
 
 def write_launches(recording: Path, launches: list[Any]) -> None:
-    """Writes these values, valid or invalid, into the folders of the launches. Adds and removes
-    folders at the end."""
+    """Writes these values, or bytes, into the folders of the launches. Adds and removes folders at
+    the end."""
     folders = folders_of(recording)
     for number in range(len(folders), len(launches)):
         folders.append(recording / f"9{number}")
@@ -72,7 +72,8 @@ def write_launches(recording: Path, launches: list[Any]) -> None:
     for path in folders[len(launches) :]:
         shutil.rmtree(path)
     for path, launch in zip(folders, launches, strict=False):
-        (path / "launch.json").write_text(json.dumps(launch))
+        content = launch if isinstance(launch, bytes) else json.dumps(launch).encode()
+        (path / "launch.json").write_bytes(content)
 
 
 def changed(recording: Path, to: Path, change: Callable[[dict[str, Any]], object]) -> Path:

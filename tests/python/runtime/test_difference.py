@@ -110,9 +110,6 @@ class Fickle:
         self.now = next(self._contents)
         return 1e-6
 
-    def outside(self) -> list[str]:
-        return []
-
     def content(self, _at: int) -> bytes:
         return self.now
 

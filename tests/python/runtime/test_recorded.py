@@ -35,6 +35,9 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
     ("launch", "words"),
     [
         (5, "TypeError("),
+        (b"\xff\n", ""),
+        (b"[" * 100_000 + b"\n", ""),
+        (b"", ""),
         ({**LAUNCH, "format": 2}, "its format is not 3"),
         (WITHOUT, "KeyError('grid')"),
         ({**LAUNCH, "block": 5}, "TypeError("),
@@ -133,20 +136,3 @@ def test_an_option_that_cannot_be_is_named(
     options: dict[str, Any], words: str, recorded: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert_refused(recorded, "", words, capfd, **options)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"\xff\n", "is no launch: "),
-        (b"{}\n", "is no launch: KeyError('format')"),
-        (b"[" * 100_000 + b"\n", "is no launch: "),
-        (b"", "is no launch: "),
-    ],
-)
-def test_another_file_than_a_launch_is_named(
-    content: bytes, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "launch").mkdir()
-    (tmp_path / "launch" / "launch.json").write_bytes(content)
-    assert_refused(tmp_path, f"'{tmp_path}", words, capfd)

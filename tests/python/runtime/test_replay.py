@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.python.runtime.hooked import changed, folders_of, hip, launches_of, program, replay
-from tests.support.child import environment
-from tests.support.command import COMMAND, assert_sentence, command
+from tests.support.command import assert_sentence, command
 
 pytestmark = pytest.mark.check  # each replay starts a Python
 
@@ -55,26 +52,6 @@ def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     image.write_bytes(b"nothing")
     done = replay(recorded, "--image", image)
     assert_sentence(done.returncode, done.stderr, "holds no device code")
-
-
-#: Names of folders that a program or a terminal would interpret as other text.
-NAMES = [
-    b'x"""; import os; os.system(\'touch here\'); """',
-    b"a\\x and ' \" {0} %s",
-    b"\xff\xe2\x80\xae\x1b[31m\nb",
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_folders_name_is_only_a_name(name: bytes, recorded: Path, tmp_path: Path) -> None:
-    """The folder's name is never run as code."""
-    folder = tmp_path / os.fsdecode(name)
-    folder.symlink_to(recorded)
-    env = environment("softgpu", MGPU_RT_MANAGER="off")
-    words = [COMMAND, "replay", "--device", "softgpu", folder]
-    done = subprocess.run(words, env=env, cwd=tmp_path, capture_output=True)
-    assert (done.returncode, done.stdout[:13]) == (0, b"halve: same, "), done.stderr
-    assert not (tmp_path / "here").exists()
 
 
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from mgpu_rt._arrays.arrays import DeviceArray, to_device
 from mgpu_rt._arrays.work import Uses, builds_graph
 from mgpu_rt._functions import descriptors, types, values
-from mgpu_rt._launch.arrays import In, array_argument
+from mgpu_rt._launch.arrays import In, array_argument, refusal
 from mgpu_rt._packages import numpy_for
 
 
@@ -53,8 +53,7 @@ class Arguments:
             try:
                 self._values.append(self._value(kind, value))
             except (TypeError, ValueError, BufferError) as error:
-                sort = TypeError if isinstance(error, TypeError) else ValueError
-                raise sort(f"{name}, argument {number} ({kind.text}): {error}") from None
+                raise refusal(f"{name}, argument {number} ({kind.text})", error) from None
 
     def _value(self, kind: types.Type, value: Any) -> Any:
         """Returns a number, or the descriptor of an array."""

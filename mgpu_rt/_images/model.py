@@ -49,6 +49,14 @@ class KernelDescription:
     required_workgroup_size: tuple[int, int, int] | None = None
     wavefront: int | None = None
 
+    @property
+    def parameters(self) -> tuple[Argument, ...] | None:
+        """Returns the arguments that a caller passes, without the hidden ones that HIP adds; None
+        if the image does not list arguments."""
+        if self.argument_bytes is None:
+            return None
+        return tuple(a for a in self.arguments if not (a.kind or "").startswith("hidden_"))
+
     def limit_on(self, block: tuple[int, int, int]) -> str:
         """Returns the reason why a launch with the block size `block` is impossible; "" if the
         launch is possible. In messages the reason follows the kernel's name. HIP uses a kernel's

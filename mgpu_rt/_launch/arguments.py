@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mgpu_rt._arrays.work import Uses
-from mgpu_rt._images.model import Argument, KernelDescription
-from mgpu_rt._launch.arrays import Array, array_argument
+from mgpu_rt._images.model import Argument
+from mgpu_rt._launch.arrays import Array, array_argument, refusal
 from mgpu_rt._numbers import pack
 
 
@@ -26,14 +26,6 @@ class MemRef:
 _POINTER = 8
 _BY_VALUE = "by_value"
 _NUMBERS = frozenset((int, float, bool))  # most arguments: these take the short way
-
-
-def parameters_of(kernel: KernelDescription) -> tuple[Argument, ...] | None:
-    """Returns the parameters that a caller passes; None if the image does not list parameters. HIP
-    adds the hidden parameters."""
-    if kernel.argument_bytes is None:
-        return None
-    return tuple(a for a in kernel.arguments if not (a.kind or "").startswith("hidden_"))
 
 
 def three(what: str, sizes: int | Sequence[int]) -> tuple[int, int, int]:
@@ -81,12 +73,6 @@ def _encode(part: Any, parameter: Argument) -> bytes:
     return pack(part, size, is_float=is_float)
 
 
-def _named(kernel: str, number: int, error: Exception) -> Exception:
-    """Returns a new error, whose message also names the kernel and the argument."""
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    return kind(f"kernel '{kernel}', argument {number}: {error}")
-
-
 class Passed:
     """The arguments of one launch: the bytes of each parameter, and the uses of arrays.
 
@@ -107,7 +93,7 @@ class Passed:
             try:
                 parts += [(number, part) for part in self._parts(argument)]
             except (TypeError, ValueError) as error:
-                raise _named(kernel, number, error) from None
+                raise refusal(f"kernel '{kernel}', argument {number}", error) from None
         if len(parts) != len(parameters):
             raise TypeError(_wrong_count(kernel, len(parameters), len(parts), arguments))
         self.values: list[bytes] = []
@@ -115,7 +101,7 @@ class Passed:
             try:
                 self.values.append(_encode(part, parameter))
             except (TypeError, ValueError) as error:
-                raise _named(kernel, number, error) from None
+                raise refusal(f"kernel '{kernel}', argument {number}", error) from None
 
     def _parts(self, given: Any) -> Iterator[Any]:
         """Yields the parts of an argument: the argument itself, or the parts of a memref."""

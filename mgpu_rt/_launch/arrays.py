@@ -98,6 +98,12 @@ def array_argument(value: Any, uses: Uses) -> Array | None:
     return array
 
 
+def refusal(argument: str, error: Exception) -> Exception:
+    """Returns a new error, whose message also names the argument."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"{argument}: {error}")
+
+
 def array_of(value: Any) -> Array | None:
     """Returns the value as an array; None if the value is no array.
 

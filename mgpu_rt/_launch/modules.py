@@ -10,7 +10,7 @@ from typing import Any
 
 from mgpu_rt._images import find, kernel_names
 from mgpu_rt._images.model import ImageDescription
-from mgpu_rt._launch.arguments import Passed, parameters_of, three
+from mgpu_rt._launch.arguments import Passed, three
 from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
 from mgpu_rt._packages import need_readers
@@ -134,7 +134,7 @@ class Kernel:
         self.module, self.name = module, name
         description = module.kernels.get(name)
         self._description = description
-        self._parameters = parameters_of(description) if description else None
+        self._parameters = description.parameters if description else None
 
     def __repr__(self) -> str:
         count = "?" if self._parameters is None else len(self._parameters)

@@ -137,9 +137,7 @@ class LoadedKernel:
     def arguments(self) -> tuple[Argument, ...]:
         """Returns the offset, size and kind of each argument, according to the image. The result is
         empty if the image does not describe the arguments."""
-        from mgpu_rt._launch.arguments import parameters_of
-
-        return (parameters_of(self.description) or ()) if self.description else ()
+        return (self.description.parameters or ()) if self.description else ()
 
 
 #: The kinds of arguments that point to device memory, in AMD's and NVIDIA's terms.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mgpu_rt._images.model import KernelDescription
-from mgpu_rt._launch.arguments import parameters_of, three
+from mgpu_rt._launch.arguments import three
 from mgpu_rt._text import shown
 from mgpu_rt.runtime import _recorded
 from mgpu_rt.runtime._difference import Allowed, Difference, differences
@@ -154,7 +154,7 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     if kernel is None:
         held = ", ".join(map(shown, image.kernels)) or "none that can be read"
         raise ValueError(f"the image has no kernel '{name}': it has {held}")
-    taken = parameters_of(kernel)
+    taken = kernel.parameters
     if taken is None or any(parameter.size is None for parameter in taken):
         raise ValueError(f"the image does not say what arguments kernel '{name}' takes")
     theirs, ours = [p.size for p in taken], [len(a.content) for a in launch.arguments]

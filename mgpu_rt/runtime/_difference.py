@@ -41,34 +41,31 @@ class Difference:
 
 class Allowed(NamedTuple):
     """The permitted differences: an absolute error, and a number of steps between floats, for
-    elements of the type `dtype`."""
+    elements of the type `dtype`. Without a type, f32 if a difference is permitted, else bytes."""
 
     tolerance: float | None
     ulps: int
-    dtype: str
+    dtype: str | None
 
     @property
     def is_exact(self) -> bool:
         return self.tolerance is None and not self.ulps
 
-    def check(self, *, as_elements: bool = False) -> None:
+    def check(self) -> None:
         """Raises ValueError for values that `differences` does not accept, and ImportError if it
         needs NumPy."""
-        if self.dtype not in DTYPES:
+        if self.dtype not in (None, *DTYPES):
             known = ", ".join(DTYPES)
             raise ValueError(f"'{self.dtype}' is not a type of numbers: name one of {known}")
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
             raise ValueError(f"the tolerance is {self.tolerance}, but must be a number from 0 up")
-        if as_elements or not self.is_exact:
+        if self.dtype or not self.is_exact:
             numpy_for("--dtype" if self.is_exact else "--tolerance")
 
 
-def differences(
-    block: int, now: bytes, then: bytes, allowed: Allowed, *, as_elements: bool = False
-) -> list[Difference]:
+def differences(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[Difference]:
     """Returns the differences between two contents of equal length: the elements whose difference
-    is not allowed. If no difference is allowed, compares bytes, or with `as_elements` the bits of
-    elements.
+    is not allowed, or bytes. If no difference is allowed, compares the bits of elements.
 
     Integers have to be equal, and a NaN equals any NaN. Floats whose error exceeds the tolerance
     still count as equal if at most `ulps` units in the last place separate them. Bytes after the
@@ -76,10 +73,11 @@ def differences(
     """
     if now == then:
         return []
-    if allowed.is_exact and not as_elements:
+    if allowed.is_exact and not allowed.dtype:
         return _of_bytes(block, now, then)
-    whole = len(then) - len(then) % int(DTYPES[allowed.dtype][1:])
-    found = _of_elements(block, now[:whole], then[:whole], allowed)
+    dtype = allowed.dtype or "f32"
+    whole = len(then) - len(then) % int(DTYPES[dtype][1:])
+    found = _of_elements(block, now[:whole], then[:whole], allowed._replace(dtype=dtype))
     return found + _of_bytes(block, now, then, whole)
 
 

@@ -97,8 +97,8 @@ class Recording:
         launch = self._launch(number)
         if iterations < 1:
             raise ValueError(f"the number of iterations is {iterations}, but must be at least 1")
-        allowed = Allowed(tolerance, ulps, dtype or "f32")
-        allowed.check(as_elements=bool(dtype))
+        allowed = Allowed(tolerance, ulps, dtype)
+        allowed.check()
         launch = replace(
             launch,
             grid=launch.grid if grid is None else three("grid", grid),
@@ -122,7 +122,7 @@ class Recording:
             iteration += 1
             for at, (_, after) in enumerate(contents):
                 now = replay.content(at)
-                found += differences(at, now, after, allowed, as_elements=bool(dtype))
+                found += differences(at, now, after, allowed)
         return Replayed(launch.label, len(contents), iteration, found, seconds)
 
     def _launch(self, number: int) -> RecordedLaunch:

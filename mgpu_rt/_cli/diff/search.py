@@ -209,7 +209,7 @@ def _elements(pair: Pair, allowed: Allowed) -> list[Difference]:
     for at, (mine, theirs) in enumerate(zip(pair.before.blocks, pair.after.blocks, strict=True)):
         if mine.after != theirs.after:
             left = pair.before.content(mine.after), pair.after.content(theirs.after)
-            found += differences(at, *left, allowed, as_elements=True)
+            found += differences(at, *left, allowed)
     return found
 
 

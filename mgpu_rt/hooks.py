@@ -15,18 +15,15 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
+from mgpu_rt._numbers import FLOATS, numbers
 from mgpu_rt._packages import numpy_for
 from mgpu_rt._text import say
 from mgpu_rt.runtime._base import METHODS, Runtime
-from mgpu_rt.runtime._difference import FLOATS, numbers
 from mgpu_rt.runtime._hip import Hip
 from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, shown
-
-if TYPE_CHECKING:
-    from mgpu_rt.runtime._recording import Recorder
 
 
 class LaunchHook(Runtime):
@@ -158,59 +155,6 @@ class NanCheck(LaunchHook):
     def _nans(self, buffer: Buffer, launch: Launch) -> Any:
         found = numbers(buffer.content(launch.stream), self.dtype)
         return numpy_for("the hook nan").isnan(found)
-
-
-class Record(LaunchHook):
-    """Records launches with all memory that they read and write, for `mgpu-rt replay`
-    (recording.py)."""
-
-    output: str = "recording"
-    nth: int = 1
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._asked: dict[int, int] = {}  # sizes that the program requested, by address
-
-    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
-        address = super().mem_alloc(size, stream, host_shared)
-        self._asked[address] = size
-        return address
-
-    def mem_free(self, address: int, stream: int) -> None:
-        self._asked.pop(address, None)
-        super().mem_free(address, stream)
-
-    def on_launch(self, launch: Launch) -> None:
-        from mgpu_rt.runtime._recording import Recorder
-
-        label = launch.kernel.label
-        recorder = Recorder(self.output, launch, launch.number, label, self._asked)
-        if self.record(launch, recorder):
-            for line in recorder.told():
-                say(f"mgpu_rt: {line}")
-
-    def record(self, launch: Launch, recorder: Recorder) -> bool:
-        """Makes a launch, and records it if possible. Returns whether the launch is recorded."""
-        begun = self._tried(launch, recorder.before)
-        super().on_launch(launch)
-        return begun and self._tried(launch, recorder.after)
-
-    def _tried(self, launch: Launch, step: Callable[[], object]) -> bool:
-        """Runs a step of the recording. Returns False if the launch cannot be recorded. Prints each
-        reason only once."""
-        from mgpu_rt.runtime._recording import NotRecorded
-
-        try:
-            step()
-            return True
-        except OSError as error:
-            why = f"'{self.output}' cannot be written: {error.strerror or error}"
-            text = f" and later ones are not recorded: {why}; name another place"
-        except (NotRecorded, ImportError, MemoryError) as error:
-            text = f" is not recorded: {error or 'out of memory'}"
-            why = launch.kernel.label + text
-        self._say_once(why, f"launch {launch.number} of {launch.kernel.label}{text}")
-        return False
 
 
 class Trace(LaunchHook):

@@ -85,12 +85,12 @@ def check_writable(path: str | Path) -> None:
 def claim(folder: str) -> str:
     """Creates the folder of a recording, and returns its name. If the folder holds something, a
     number is appended. Raises CommandError."""
-    from mgpu_rt.runtime import _folder
+    from mgpu_rt._recordings import folder as recordings
 
     for number in itertools.count(1):
         name = folder if number == 1 else f"{folder.rstrip('/')}-{number}"
         try:
-            _folder.claim(os.path.abspath(name))
+            recordings.claim(os.path.abspath(name))
         except FileExistsError:
             continue
         except OSError as error:

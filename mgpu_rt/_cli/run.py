@@ -103,7 +103,7 @@ def run(
         if record != folder:
             click.echo(f"mgpu-rt: '{folder}' exists, so '{record}' gets the recording", err=True)
         setting = shlex.quote(f"output={os.path.abspath(record)}")  # the program may change folder
-        hooks, nth = (*hooks, f"mgpu_rt.hooks:Record?{setting}"), 1 if nth is None else nth
+        hooks, nth = (*hooks, f"mgpu_rt.runtime:Record?{setting}"), 1 if nth is None else nth
     environment |= overrides.environment(hooks, kernel, nth)
     reason = executable.obstacle(executable.find(program))
     if reason and fail_on_error:

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mgpu_rt._recordings.record import Record as Record
+    from mgpu_rt._recordings.replay import Recording as Recording
     from mgpu_rt.runtime._base import Runtime as Runtime
     from mgpu_rt.runtime._cached import CachedRuntime as CachedRuntime
     from mgpu_rt.runtime._cached import PlainRuntime as PlainRuntime
@@ -23,21 +25,21 @@ if TYPE_CHECKING:
     from mgpu_rt.runtime._objects import Image as Image
     from mgpu_rt.runtime._objects import Launch as Launch
     from mgpu_rt.runtime._objects import LoadedKernel as LoadedKernel
-    from mgpu_rt.runtime._replay import Recording as Recording
 
 #: The module that defines each name, imported on first use, because the import would fail before
 #: the compiled part is built, or without HIP.
 _ELSEWHERE = {
-    "Buffer": "_objects",
-    "CachedRuntime": "_cached",
-    "Hip": "_hip",
-    "Image": "_objects",
-    "Launch": "_objects",
-    "LoadedKernel": "_objects",
-    "PlainRuntime": "_cached",
-    "Recording": "_replay",
-    "Runtime": "_base",
-    "Singleton": "_cached",
+    "Buffer": "._objects",
+    "CachedRuntime": "._cached",
+    "Hip": "._hip",
+    "Image": "._objects",
+    "Launch": "._objects",
+    "LoadedKernel": "._objects",
+    "PlainRuntime": "._cached",
+    "Record": ".._recordings.record",
+    "Recording": ".._recordings.replay",
+    "Runtime": "._base",
+    "Singleton": "._cached",
 }
 __all__ = [*_ELSEWHERE]
 
@@ -47,7 +49,7 @@ def __getattr__(name: str) -> "Any":
         raise AttributeError(f"module 'mgpu_rt.runtime' has no attribute '{name}'")
     import importlib
 
-    found = getattr(importlib.import_module(f"mgpu_rt.runtime.{_ELSEWHERE[name]}"), name)
+    found = getattr(importlib.import_module(_ELSEWHERE[name], __name__), name)
     globals()[name] = found
     return found
 

@@ -49,8 +49,8 @@ def diff(
     from mgpu_rt._cli import preload
     from mgpu_rt._cli.diff.search import search, side
     from mgpu_rt._packages import numpy_for
-    from mgpu_rt.runtime._difference import Allowed
-    from mgpu_rt.runtime._recorded import Damaged
+    from mgpu_rt._recordings.difference import Allowed
+    from mgpu_rt._recordings.launches import Damaged
 
     programs = ctx.meta["program"]
     if words and not programs and all(word.endswith(".mlir") for word in words):

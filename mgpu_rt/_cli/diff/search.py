@@ -20,12 +20,12 @@ from typing import NamedTuple
 from mgpu_rt._cli import child, executable, overrides, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._images import image as images
+from mgpu_rt._recordings import notes
+from mgpu_rt._recordings.difference import Allowed, Difference, differences
+from mgpu_rt._recordings.folder import LAUNCH, LaunchFolder
+from mgpu_rt._recordings.launches import RecordedLaunch
+from mgpu_rt._recordings.replay import Recording
 from mgpu_rt._text import shown
-from mgpu_rt.runtime import _noting
-from mgpu_rt.runtime._difference import Allowed, Difference, differences
-from mgpu_rt.runtime._folder import LAUNCH, LaunchFolder
-from mgpu_rt.runtime._recorded import RecordedLaunch
-from mgpu_rt.runtime._replay import Recording
 
 BATCH = 16  # launches that one more run of each side records completely, with a tolerance
 
@@ -72,13 +72,13 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
     settings = {"output": folder, "whole": json.dumps([*whole])}
-    runtime = {"MGPU_RT_RUNTIME": overrides.variable([f"{_noting.__name__}:Note"], settings)}
+    runtime = {"MGPU_RT_RUNTIME": overrides.variable([f"{notes.__name__}:Note"], settings)}
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     ended = child.run(side.command, preload.with_library(side.environment) | runtime, **streams)
     who = f"{side.name}, '{source.named(side.command[0])}'"
     again = source.command_to_run(side.command, side.device)
     executable.must_exit(ended, side.command[0], who, again)
-    is_lost = (folder / _noting.LOST).exists()
+    is_lost = (folder / notes.LOST).exists()
     found = [path for path in folder.iterdir() if path.is_dir()]
     if len(found) > 1:
         raise CommandError(

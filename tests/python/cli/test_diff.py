@@ -14,9 +14,9 @@ from mgpu_rt._cli import softgpu
 from mgpu_rt._cli.diff import search
 from mgpu_rt._cli.diff.search import Pair, matched
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt.runtime import _noting
-from mgpu_rt.runtime._difference import Allowed
-from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
+from mgpu_rt._recordings import notes
+from mgpu_rt._recordings.difference import Allowed
+from mgpu_rt._recordings.launches import Argument, Block, RecordedLaunch
 from tests.python.cli import seeded
 from tests.python.cli.seeded import SEEDS, Seed
 from tests.python.runtime.hooked import hip, program
@@ -62,11 +62,11 @@ def test_a_missing_barrier_is_found() -> None:
 def test_a_launch_that_cannot_be_recorded_leaves_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_noting.Record, "_tried", lambda *_: False)
-    note = _noting.Note(output=str(tmp_path))
+    monkeypatch.setattr(notes.Record, "_tried", lambda *_: False)
+    note = notes.Note(output=str(tmp_path))
     for _ in range(2):
         assert not note._tried(None, None)  # type: ignore[arg-type]
-    assert [path.name for path in tmp_path.iterdir()] == [_noting.LOST]
+    assert [path.name for path in tmp_path.iterdir()] == [notes.LOST]
 
 
 @pytest.mark.check

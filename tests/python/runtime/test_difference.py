@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from mgpu_rt.runtime import Recording, _replay
-from mgpu_rt.runtime._difference import Allowed, Difference, differences
+from mgpu_rt._recordings import replay
+from mgpu_rt._recordings.difference import Allowed, Difference, differences
+from mgpu_rt.runtime import Recording
 from tests.python.runtime.hooked import changed
 
 NAN, INF = math.nan, math.inf
@@ -119,7 +120,7 @@ def test_each_iteration_is_compared(recorded: Any, monkeypatch: pytest.MonkeyPat
     right = recording.launches[0].content(recording.launches[0].blocks[0].after)
     wrong = right[:-1] + b"\1"
     device = Fickle(contents=(right, right, wrong, bytes(len(right))))
-    monkeypatch.setattr(_replay, "_Replay", lambda *_: device)
+    monkeypatch.setattr(replay, "_Replay", lambda *_: device)
     replayed = recording.replay(iterations=4)
     assert not replayed.same
     assert str(replayed).splitlines() == [
@@ -140,6 +141,6 @@ def test_a_block_has_the_bytes_that_the_program_requested(
         given.extend(before)
         return Fickle(contents=(right[:9],))
 
-    monkeypatch.setattr(_replay, "_Replay", device)
+    monkeypatch.setattr(replay, "_Replay", device)
     assert recording.replay().same
     assert [len(content) for content in given] == [9]

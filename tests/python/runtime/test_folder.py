@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.runtime._folder import LAUNCH, LaunchFolder, claim
+from mgpu_rt._recordings.folder import LAUNCH, LaunchFolder, claim
 from tests.support.child import environment
 from tests.support.patience import HANG, wait_until
 
@@ -95,7 +95,7 @@ def test_a_new_recording_takes_an_empty_folder(tmp_path: Path) -> None:
 
 RECORDING = """
 import sys
-from mgpu_rt.runtime._folder import LaunchFolder
+from mgpu_rt._recordings.folder import LaunchFolder
 for number in range(int(sys.argv[2])):
     made = LaunchFolder(sys.argv[1])
     made.finish(made.keep(b"%d" % number).encode())

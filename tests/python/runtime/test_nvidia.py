@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import mgpu_rt
-from mgpu_rt.hooks import NanCheck, Record
-from mgpu_rt.runtime import Buffer, Image, Recording, Runtime
+from mgpu_rt.hooks import NanCheck
+from mgpu_rt.runtime import Buffer, Image, Record, Recording, Runtime
 from tests.devices.gpu import CHIP
 from tests.python.runtime.hooked import launch_on
 from tests.support import lower

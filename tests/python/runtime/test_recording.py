@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import mgpu_rt
-from mgpu_rt.hooks import Record
-from mgpu_rt.runtime import Launch, Runtime
+from mgpu_rt.runtime import Launch, Record, Runtime
 from tests.python.runtime.hooked import hip, launches_of, program, replay
 from tests.runtime.images import corpus
 from tests.support import lower
@@ -47,7 +46,7 @@ def test_recording_and_replaying_need_no_numpy(
 
 def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
     """The hook records no launch, and one line names the cause."""
-    hook = ("--hook", "mgpu_rt.hooks:Record?output=/dev/null/recording", "--nth", 1)
+    hook = ("--hook", "mgpu_rt.runtime:Record?output=/dev/null/recording", "--nth", 1)
     done = command("run", "--device", "softgpu", *hook, "--", program(), **hip())
     assert (done.returncode, done.stdout) == (0, "2\n")
     (line,) = done.stderr.splitlines()

@@ -68,7 +68,7 @@ def test_a_function_runs_plainly_and_right_under_each_hook_and_runtime(mgpu: Mgp
         for override in (
             hooks.Trace(),
             hooks.NanCheck(dtype="f32"),
-            hooks.Record(output=recording, nth=3),
+            runtime.Record(output=recording, nth=3),
             runtime.PlainRuntime(),
             runtime.CachedRuntime(),
             runtime.Singleton(),

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt.runtime._folder import LaunchFolder
-from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
+from mgpu_rt._recordings.folder import LaunchFolder
+from mgpu_rt._recordings.launches import Argument, Block, RecordedLaunch
 from softgpu.tests.csmith.program import Csmith, Endless, fetch
 from tests.devices.rocm.packages import PackagesMissing
 from tests.python.cli.check.test_check import check

@@ -9,14 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mgpu_rt._arrays.memory import allocate
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import three
+from mgpu_rt._launch.modules import Module
+from mgpu_rt._launch.streams import Stream
+from mgpu_rt._library import load
+from mgpu_rt._recordings.difference import Allowed, Difference, differences
+from mgpu_rt._recordings.folder import LAUNCH
+from mgpu_rt._recordings.launches import Block, Damaged, RecordedLaunch, read
 from mgpu_rt._text import shown
-from mgpu_rt.runtime import _recorded
-from mgpu_rt.runtime._difference import Allowed, Difference, differences
-from mgpu_rt.runtime._folder import LAUNCH
 from mgpu_rt.runtime._objects import POINTERS, Image, may_point
-from mgpu_rt.runtime._recorded import Block, Damaged, RecordedLaunch
 
 POINTER = 8  # bytes
 
@@ -51,7 +54,7 @@ class Replayed:
 
 
 class Recording:
-    """A folder that `mgpu-rt run --record` or the hook `Record` has written.
+    """A folder that `mgpu-rt run --record` or the hook `mgpu_rt.runtime.Record` has written.
 
     Raises OSError or Damaged if the folder cannot be read. `launches` lists the complete launches
     in the order in which they ended.
@@ -64,7 +67,7 @@ class Recording:
         except OSError as error:  # another user's folder, for example
             raise Damaged(f"'{self.folder}' cannot be read: {error.strerror or error}") from None
         paths = [self.folder / name for name in names]
-        self.launches = [_recorded.read(p) for p in paths if os.path.lexists(p / LAUNCH)]
+        self.launches = [read(p) for p in paths if os.path.lexists(p / LAUNCH)]
         if not self.launches:
             raise Damaged(
                 f"'{self.folder}' holds no complete launch: name a folder into which `mgpu-rt run "
@@ -178,11 +181,6 @@ class _Replay:
     """The module, the stream and the memory of a launch, until the last reference is gone."""
 
     def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
-        from mgpu_rt._arrays.memory import allocate
-        from mgpu_rt._launch.modules import Module
-        from mgpu_rt._launch.streams import Stream
-        from mgpu_rt._library import load
-
         self._library, self._module, self._stream = load(), Module(code), Stream()
         self._launch, self._before = launch, before
         self._on = self._stream.handle

@@ -8,14 +8,11 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mgpu_rt._images.kernel_names import full_name
-from mgpu_rt.hooks import Record
-from mgpu_rt.runtime._recording import Recorder
-
-if TYPE_CHECKING:
-    from mgpu_rt.runtime._objects import Launch
+from mgpu_rt._recordings.record import Record, Recorder
+from mgpu_rt.runtime._objects import Launch
 
 LOST = "lost"  # the empty file that says that a launch could not be recorded
 
@@ -44,7 +41,7 @@ class Note(Record):
         if self._whole and (name, number) not in self._whole:
             return super(Record, self).on_launch(launch)  # unrecorded
         folder = os.path.join(self.output, str(os.getpid()))
-        self.record(launch, Recorder(folder, launch, number, name, hashes=not self._whole))
+        self.record(launch, Recorder(folder, launch, number, name, {}, hashes=not self._whole))
 
     def _tried(self, launch: Launch, step: Callable[[], object]) -> bool:
         done = super()._tried(launch, step)

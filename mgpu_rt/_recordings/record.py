@@ -1,4 +1,4 @@
-"""Records launches so that each can be replayed separately (_replay.py). The folder of a launch
+"""Records launches so that each can be replayed separately (replay.py). The folder of a launch
 contains launch.json, the image, and the blocks of device memory to which arguments point. The names
 of the other files are their SHA-256."""
 
@@ -6,17 +6,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from mgpu_rt.runtime._folder import LaunchFolder
+from mgpu_rt._recordings.folder import LaunchFolder
+from mgpu_rt._recordings.launches import Argument, Block, RecordedLaunch
+from mgpu_rt._text import say
+from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime._hip import CopyFailed, Hip
-from mgpu_rt.runtime._objects import POINTERS, may_point
-from mgpu_rt.runtime._recorded import Argument, Block, RecordedLaunch
-
-if TYPE_CHECKING:
-    from mgpu_rt.runtime._objects import Launch
+from mgpu_rt.runtime._objects import POINTERS, Launch, may_point
 
 
 class NotRecorded(Exception):
@@ -34,7 +32,7 @@ class Recorder:
         launch: Launch,
         number: int,
         label: str,
-        asked: Mapping[int, int] = MappingProxyType({}),
+        asked: Mapping[int, int],
         *,
         hashes: bool = False,
     ) -> None:
@@ -125,3 +123,51 @@ class Recorder:
             why = f"{address:#x}: no device memory of HIP's"
             self._missing.append(f"what argument {number} points to, {why}")
         return Argument(raw)
+
+
+class Record(LaunchHook):
+    """A hook that records launches with all memory that they read and write."""
+
+    output: str = "recording"
+    nth: int = 1
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._asked: dict[int, int] = {}  # sizes that the program requested, by address
+
+    def mem_alloc(self, size: int, stream: int, host_shared: bool) -> int:
+        address = super().mem_alloc(size, stream, host_shared)
+        self._asked[address] = size
+        return address
+
+    def mem_free(self, address: int, stream: int) -> None:
+        self._asked.pop(address, None)
+        super().mem_free(address, stream)
+
+    def on_launch(self, launch: Launch) -> None:
+        label = launch.kernel.label
+        recorder = Recorder(self.output, launch, launch.number, label, self._asked)
+        if self.record(launch, recorder):
+            for line in recorder.told():
+                say(f"mgpu_rt: {line}")
+
+    def record(self, launch: Launch, recorder: Recorder) -> bool:
+        """Makes a launch, and records it if possible. Returns whether the launch is recorded."""
+        begun = self._tried(launch, recorder.before)
+        super().on_launch(launch)
+        return begun and self._tried(launch, recorder.after)
+
+    def _tried(self, launch: Launch, step: Callable[[], object]) -> bool:
+        """Runs a step of the recording. Returns False if the launch cannot be recorded. Prints each
+        reason only once."""
+        try:
+            step()
+            return True
+        except OSError as error:
+            why = f"'{self.output}' cannot be written: {error.strerror or error}"
+            text = f" and later ones are not recorded: {why}; name another place"
+        except (NotRecorded, ImportError, MemoryError) as error:
+            text = f" is not recorded: {error or 'out of memory'}"
+            why = launch.kernel.label + text
+        self._say_once(why, f"launch {launch.number} of {launch.kernel.label}{text}")
+        return False

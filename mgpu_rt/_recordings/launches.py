@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mgpu_rt import __version__
+from mgpu_rt._recordings.folder import LAUNCH
 from mgpu_rt._text import shown
-from mgpu_rt.runtime._folder import LAUNCH
 
 FORMAT = 3
 

@@ -6,17 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from mgpu_rt._numbers import DTYPES, FLOATS, numbers
 from mgpu_rt._packages import numpy_for
-
-#: Maps each type name of MLIR to a type name of NumPy. NumPy lacks bf16, which is the upper half of
-#: an f32.
-DTYPES = {
-    **{"f16": "f2", "bf16": "u2", "f32": "f4", "f64": "f8"},
-    **{"i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8"},
-}
-
-
-FLOATS = ("f16", "bf16", "f32", "f64")
 
 
 @dataclass(frozen=True)
@@ -117,9 +108,3 @@ def _are_near(numpy: Any, mine: Any, theirs: Any, tolerance: float, ulps: int) -
         errors = abs(mine.astype("f8") - theirs.astype("f8"))
         unit = numpy.spacing(numpy.minimum(abs(mine), abs(theirs))).astype("f8")
         return equal | (errors <= tolerance) | (errors <= ulps * unit)
-
-
-def numbers(content: bytes, dtype: str) -> Any:
-    """Returns the elements of a block, as a NumPy array."""
-    found = numpy_for("--tolerance").frombuffer(content, DTYPES[dtype])
-    return (found.astype("u4") << 16).view("f4") if dtype == "bf16" else found

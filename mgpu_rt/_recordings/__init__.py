@@ -1,0 +1,1 @@
+"""Recordings of launches: their folders, the hook that records, the replay and the comparison."""

@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from mgpu_rt._arrays.arrays import DeviceArray as DeviceArray
     from mgpu_rt._arrays.arrays import empty as empty
     from mgpu_rt._arrays.arrays import to_device as to_device
+    from mgpu_rt._arrays.given import In as In
     from mgpu_rt._errors import HipError as HipError
     from mgpu_rt._functions.arguments import InOut as InOut
     from mgpu_rt._functions.library import Library as Library
     from mgpu_rt._graphs import Graph as Graph
     from mgpu_rt._graphs import graph as graph
     from mgpu_rt._launch.arguments import MemRef as MemRef
-    from mgpu_rt._launch.arrays import In as In
     from mgpu_rt._launch.modules import Kernel as Kernel
     from mgpu_rt._launch.modules import Module as Module
-    from mgpu_rt._launch.streams import Stream as Stream
-    from mgpu_rt._launch.streams import use_stream as use_stream
     from mgpu_rt._library import empty_cache as empty_cache
     from mgpu_rt._library import library_path as library_path
     from mgpu_rt._library import load as load
     from mgpu_rt._library import stats as stats
     from mgpu_rt._lowering.shared_library import lower as lower
+    from mgpu_rt._streams import Stream as Stream
+    from mgpu_rt._streams import use_stream as use_stream
     from mgpu_rt.runtime._host import intercept as intercept
 
 __version__ = "0.1.0"
@@ -51,13 +51,13 @@ _ELSEWHERE = {
     "DeviceArray": "_arrays.arrays",
     "Graph": "_graphs",
     "HipError": "_errors",
-    "In": "_launch.arrays",
+    "In": "_arrays.given",
     "InOut": "_functions.arguments",
     "Kernel": "_launch.modules",
     "Library": "_functions.library",
     "MemRef": "_launch.arguments",
     "Module": "_launch.modules",
-    "Stream": "_launch.streams",
+    "Stream": "_streams",
     "empty": "_arrays.arrays",
     "empty_cache": "_library",
     "graph": "_graphs",
@@ -67,7 +67,7 @@ _ELSEWHERE = {
     "lower": "_lowering.shared_library",
     "stats": "_library",
     "to_device": "_arrays.arrays",
-    "use_stream": "_launch.streams",
+    "use_stream": "_streams",
 }
 __all__ = ["__version__", *_ELSEWHERE]
 

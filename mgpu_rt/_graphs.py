@@ -10,8 +10,8 @@ from typing import Any
 
 from mgpu_rt._arrays.work import Uses, graph_uses
 from mgpu_rt._errors import HipError
-from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
+from mgpu_rt._streams import stream_for
 
 _REFUSED = "hipErrorNotSupported"
 

@@ -1,1 +1,1 @@
-"""Arrays in device memory, and the work that uses them."""
+"""Arrays in device memory, arrays that callers pass, and the work that uses them."""

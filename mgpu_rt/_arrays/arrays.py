@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mgpu_rt._arrays import memory, work
+from mgpu_rt._arrays.given import ELEMENTS, Array, array_of, c_strides
 from mgpu_rt._arrays.work import Uses, Work
-from mgpu_rt._launch.arrays import ELEMENTS, Array, array_of, c_strides
-from mgpu_rt._launch.streams import handle_of, stream_for
 from mgpu_rt._library import load
 from mgpu_rt._packages import need, numpy_for
+from mgpu_rt._streams import handle_of, stream_for
 
 if TYPE_CHECKING:
     import numpy

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mgpu_rt._arrays.arrays import DeviceArray, to_device
+from mgpu_rt._arrays.given import In, array_argument, refusal
 from mgpu_rt._arrays.work import Uses, builds_graph
 from mgpu_rt._functions import descriptors, types, values
-from mgpu_rt._launch.arrays import In, array_argument, refusal
 from mgpu_rt._packages import numpy_for
 
 

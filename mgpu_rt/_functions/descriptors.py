@@ -7,8 +7,8 @@ import ctypes
 import struct
 from typing import Any
 
+from mgpu_rt._arrays.given import Array, c_strides
 from mgpu_rt._functions import types
-from mgpu_rt._launch.arrays import Array, c_strides
 
 
 def descriptor(rank: int) -> type[Any]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mgpu_rt._arrays.given import Array, array_argument, refusal
 from mgpu_rt._arrays.work import Uses
 from mgpu_rt._images.model import Argument
-from mgpu_rt._launch.arrays import Array, array_argument, refusal
 from mgpu_rt._numbers import pack
 
 

@@ -11,9 +11,9 @@ from typing import Any
 from mgpu_rt._images import find, kernel_names
 from mgpu_rt._images.model import ImageDescription
 from mgpu_rt._launch.arguments import Passed, three
-from mgpu_rt._launch.streams import stream_for
 from mgpu_rt._library import RuntimeLibrary, load
 from mgpu_rt._packages import need_readers
+from mgpu_rt._streams import stream_for
 
 Sizes = int | Sequence[int]
 

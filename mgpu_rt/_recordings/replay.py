@@ -13,11 +13,11 @@ from mgpu_rt._arrays.memory import allocate
 from mgpu_rt._images.model import KernelDescription
 from mgpu_rt._launch.arguments import three
 from mgpu_rt._launch.modules import Module
-from mgpu_rt._launch.streams import Stream
 from mgpu_rt._library import load
 from mgpu_rt._recordings.difference import Allowed, Difference, differences
 from mgpu_rt._recordings.folder import LAUNCH
 from mgpu_rt._recordings.launches import Block, Damaged, RecordedLaunch, read
+from mgpu_rt._streams import Stream
 from mgpu_rt._text import shown
 from mgpu_rt.runtime._objects import POINTERS, Image, may_point
 

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt._launch.arrays import array_of
+from mgpu_rt._arrays.given import array_of
 from mgpu_rt.runtime import Hip, Runtime
 from tests.python.launches import KERNELS
 from tests.support import lower

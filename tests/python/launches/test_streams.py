@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt._launch.streams import handle_of
+from mgpu_rt._streams import handle_of
 from tests.python.launches import KERNELS
 from tests.support import lower
 from tests.support.child import Mgpu, in_child

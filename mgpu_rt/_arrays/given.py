@@ -1,4 +1,5 @@
-"""Describes arrays of any package: an address, and the object that owns the memory."""
+"""Describes the arrays that callers pass, of any package: an address, and the owner of the
+memory."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from typing import Any, NamedTuple
 
 from mgpu_rt._arrays import work
 from mgpu_rt._arrays.work import Uses, Work
-from mgpu_rt._launch.streams import handle_of
 from mgpu_rt._packages import numpy_for
+from mgpu_rt._streams import handle_of
 
 
 class Element(NamedTuple):

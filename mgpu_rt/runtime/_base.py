@@ -52,6 +52,7 @@ class Runtime:
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)
         self._said: set[object] = set()  # the causes of the lines so far
         self._saying = threading.Lock()
+        self._error: BaseException | None = None  # that ends a `with intercept`
         for name, value in settings.items():
             if name.startswith("_") or callable(getattr(type(self), name, min)):
                 raise TypeError(f"{type(self).__name__} has no setting '{name}'")

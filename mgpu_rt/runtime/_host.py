@@ -25,9 +25,7 @@ from mgpu_rt.runtime._base import Runtime
 class _State:
     runtime: Runtime | None = None  # that answers
     replaced: ClassVar[list[str]] = []  # the functions that call the class
-    inside: ClassVar[list[Runtime]] = []  # all in a `with`, the innermost last
-    failed: Runtime | None = None  # the runtime that has raised `error`
-    error: BaseException | None = None
+    inside: ClassVar[list[Runtime]] = []  # MGPU_RT_RUNTIME's, then those of each `with`
     lock = threading.RLock()
 
 
@@ -50,9 +48,9 @@ def _fail(function: str, error: BaseException) -> None:
     # The program's calls now go to the library's functions, until the program leaves the `with`
     # block.
     with _State.lock:
-        if _State.error is None:
-            _State.failed, _State.error = _State.runtime, error
-        remove()
+        if _State.runtime is not None:
+            _State.runtime._error = error
+            remove()
     return None
 
 
@@ -113,10 +111,7 @@ def intercept(runtime: Runtime) -> Iterator[Runtime]:
         )
     atexit.register(remove)  # no call may enter an interpreter that has ended
     with _State.lock:
-        outer = _State.runtime
         install(runtime)
-        if outer is not None and not _State.inside:
-            _State.inside.append(outer)  # MGPU_RT_RUNTIME's
         _State.inside.append(runtime)
     try:
         yield runtime
@@ -140,9 +135,9 @@ def _leave(runtime: Runtime) -> None:
     with _State.lock:
         if _State.runtime is None and _State.inside:
             install(_State.inside[-1])
-        if _State.failed is runtime and _State.error is not None:
-            errors.insert(0, _State.error)
-            _State.failed = _State.error = None
+        if runtime._error is not None:
+            errors.insert(0, runtime._error)
+            runtime._error = None
         lost, lib.lost = lib.lost, 0
     if errors:
         raise errors[0]
@@ -250,6 +245,7 @@ def start(wanted: str, owned: bool, version: str, library: str) -> None:
             _open_streams()
         runtime = make(wanted)
         install(runtime)
+        _State.inside.append(runtime)
         if not owned:  # the interpreter has ended when the library's exit handlers run
             atexit.register(_end, runtime, os.getpid())
     except BaseException as error:

@@ -154,20 +154,6 @@ class RuntimeLibrary:
             atexit.register(self.mgpu_rt_on_out_of_memory, self.ffi.NULL)
         self.mgpu_rt_on_out_of_memory(called)
 
-    @property
-    def chosen_stream(self) -> int | None:
-        """Returns the stream that this thread chose through this object; None if the library's own
-        streams are used."""
-        return getattr(self._thread, "stream", None)
-
-    def choose_stream(self, stream: int | None) -> None:
-        """Makes mgpuStreamCreate on this thread return `stream`, a hipStream_t, until None ends its
-        use. The caller owns the stream, and must not destroy it before. If `stream` is 0, Python's
-        launches use the null stream, but mgpuStreamCreate returns the library's own streams."""
-        if self.mgpu_rt_use_stream(stream or 0) != 0:
-            raise MemoryError("mgpu_rt_use_stream")
-        self._thread.stream = stream
-
     def take_error(self) -> str | None:
         """Returns HIP's name for the error of the last mgpu* call that failed on this thread, and
         clears the error. Returns None if no call has failed since the error was last cleared."""

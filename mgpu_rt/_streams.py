@@ -5,12 +5,28 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 from mgpu_rt._library import RuntimeLibrary, load
 
 _ATTRIBUTES = ("cuda_stream", "ptr")  # with the handle: PyTorch's, CuPy's
+_thread = threading.local()
+
+
+def chosen_stream() -> int | None:
+    """Returns the stream that this thread chose by `use_stream`; None if the library's own streams
+    are used."""
+    return getattr(_thread, "stream", None)
+
+
+def _choose(stream: int | None) -> None:
+    """Makes mgpuStreamCreate on this thread return `stream`. If `stream` is 0, only Python's
+    launches use the null stream."""
+    if load().mgpu_rt_use_stream(stream or 0) != 0:
+        raise MemoryError("mgpu_rt_use_stream")
+    _thread.stream = stream
 
 
 def handle_of(stream: Any) -> int:
@@ -42,13 +58,12 @@ def use_stream(stream: Any) -> Iterator[None]:
 
     Raises TypeError if `stream` is no stream.
     """
-    library = load()
-    outer, handle = library.chosen_stream, None if stream is None else handle_of(stream)
+    outer, handle = chosen_stream(), None if stream is None else handle_of(stream)
     try:
-        library.choose_stream(handle)
+        _choose(handle)
         yield
     finally:
-        library.choose_stream(outer)
+        _choose(outer)
 
 
 @contextlib.contextmanager
@@ -56,7 +71,7 @@ def stream_for(library: RuntimeLibrary, given: Any = None) -> Iterator[tuple[int
     """Yields the handle of the given stream, of the thread's external stream, or of one of the
     library's. Also yields True for the last, whose work the caller waits for. Clears the thread's
     last error. Raises HipError if HIP creates no stream."""
-    handle = library.chosen_stream if given is None else handle_of(given)
+    handle = chosen_stream() if given is None else handle_of(given)
     if handle is not None:
         library.take_error()
         yield handle, False

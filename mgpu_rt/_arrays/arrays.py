@@ -13,7 +13,7 @@ from mgpu_rt._arrays.given import ELEMENTS, Array, array_of, c_strides
 from mgpu_rt._arrays.work import Uses, Work
 from mgpu_rt._library import load
 from mgpu_rt._packages import need, numpy_for
-from mgpu_rt._streams import handle_of, stream_for
+from mgpu_rt._streams import chosen_stream, handle_of, stream_for
 
 if TYPE_CHECKING:
     import numpy
@@ -95,7 +95,7 @@ class DeviceArray:
         if not letter:
             raise AttributeError(f"the array interface cannot describe {self.dtype}")
         self._share()
-        chosen, uses = load().chosen_stream, self._uses(writes=True)
+        chosen, uses = chosen_stream(), self._uses(writes=True)
         if chosen is None:
             uses.wait()
             uses.joins_graph()

@@ -12,6 +12,7 @@ from typing import Any
 from mgpu_rt._functions import results, sidecar, types, values
 from mgpu_rt._functions.arguments import Arguments
 from mgpu_rt._library import load
+from mgpu_rt._streams import chosen_stream
 
 _C_INTERFACE = "_mlir_ciface_"
 
@@ -141,7 +142,7 @@ class Function:
         if HIP refuses a call that the function makes.
         """
         runtime = load()
-        stream = runtime.chosen_stream or 0
+        stream = chosen_stream() or 0
         passed = Arguments(self.name, self.type.arguments, arguments)
         runtime.take_error()
         if stream:

@@ -257,9 +257,8 @@ stats = mgpu_rt.stats()
 assert stats["abi"]["mgpuStreamCreate"]["calls"] == 2, stats
 assert stats["cache"]["streams"] == {"hits": 1, "misses": 1, "evictions": 0}, stats
 mine = runtime.mgpuStreamCreate()
-runtime.choose_stream(mine)
-assert runtime.mgpuStreamCreate() == runtime.mgpuStreamCreate() == mine
-runtime.choose_stream(None)
+with mgpu_rt.use_stream(mine):
+    assert runtime.mgpuStreamCreate() == runtime.mgpuStreamCreate() == mine
 runtime.mgpuStreamDestroy(mine)
 assert mgpu_rt.empty_cache() == 1
 assert "mgpuModuleLoad" in dir(runtime)

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import mgpu_rt
-from mgpu_rt._streams import handle_of
+from mgpu_rt._streams import chosen_stream, handle_of
 from tests.python.launches import KERNELS
 from tests.support import lower
 from tests.support.child import Mgpu, in_child
@@ -59,10 +59,10 @@ def created(mgpu: Mgpu) -> int:
 @in_child(policies=("builtin",), backends=("stub", "softgpu"))
 def test_streams_nest(mgpu: Mgpu) -> None:
     """A loan ends with its block, also by an exception, and counts only in its own thread."""
-    runtime, outer, inner = mgpu_rt.load(), mgpu_rt.Stream(), mgpu_rt.Stream()
+    outer, inner = mgpu_rt.Stream(), mgpu_rt.Stream()
     seen: list[Any] = []
     with mgpu_rt.use_stream(outer):
-        assert created(mgpu) == runtime.chosen_stream == outer.handle == handle_of(outer)
+        assert created(mgpu) == chosen_stream() == outer.handle == handle_of(outer)
         with mgpu_rt.use_stream(SimpleNamespace(cuda_stream=inner.handle)):
             assert created(mgpu) == inner.handle
             with mgpu_rt.use_stream(None):
@@ -77,7 +77,7 @@ def test_streams_nest(mgpu: Mgpu) -> None:
         thread = threading.Thread(target=lambda: seen.append(created(mgpu)))
         thread.start()
         thread.join()
-    assert created(mgpu) == own and runtime.chosen_stream is None
+    assert created(mgpu) == own and chosen_stream() is None
     assert seen and seen[0] != outer.handle
     assert mgpu.stderr() == ""
 

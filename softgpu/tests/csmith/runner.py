@@ -61,14 +61,21 @@ def run(csmith: Csmith, machine: Machine, seeds: Sequence[int]) -> dict[int, Out
     for first in range(0, len(seeds), BATCH):
         with tempfile.TemporaryDirectory() as scratch:
             batch = seeds[first : first + BATCH]
-            prepared = {seed: _prepare(csmith, machine.chip, seed, Path(scratch)) for seed in batch}
-            host = ReleasesHost(machine)
-            try:
-                for seed, made in prepared.items():
-                    outcomes[seed] = made if isinstance(made, tuple) else _launch(host, made)
-            finally:
-                host.close()
+            made = {seed: prepare(csmith, machine.chip, seed, Path(scratch)) for seed in batch}
+            outcomes |= launch(machine, made)
     return outcomes
+
+
+def launch(machine: Machine, made: Mapping[int, Prepared | Outcome]) -> dict[int, Outcome]:
+    """Returns the outcome of each prepared program."""
+    host = ReleasesHost(machine)
+    try:
+        return {
+            seed: one if isinstance(one, tuple) else _launch(host, one)
+            for seed, one in made.items()
+        }
+    finally:
+        host.close()
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class Prepared:
     expected: int
 
 
-def _prepare(csmith: Csmith, chip: str, seed: int, folder: Path) -> Prepared | Outcome:
+def prepare(csmith: Csmith, chip: str, seed: int, folder: Path) -> Prepared | Outcome:
     source = folder / f"seed_{seed}.c"
     try:
         csmith.write(seed, source)

@@ -95,17 +95,21 @@ def without(proof: str) -> Iterator[Path]:
     shutil.rmtree(home)
 
 
+@functools.cache
+def explorer() -> Path:
+    """Builds the explorer of interleavings with all proofs."""
+    made = BUILD / "interleavings" / "explore"
+    command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk"]
+    with locked(made.parent):
+        subprocess.run([*command, str(made.relative_to(ROOT))], cwd=ROOT, check=True, timeout=HANG)
+    return made
+
+
 @contextmanager
 def explorer_without(proof: str) -> Iterator[Path]:
     """Makes the explorer of interleavings without one proof."""
-    folder = BUILD / "variants" / "explorer"
-    made = folder / "explore"
-    command = ["make", "-s", "-j2", "-f", "tests/proofs/interleavings/build.mk"]
-    command += [f"WITHOUT={NONE}", f"interleavings_dir={folder}", str(made)]
-    with locked(folder):
-        subprocess.run(command, cwd=ROOT, check=True, timeout=HANG)
-    copy = made.with_name(f"explore-without-{proof}")
-    _leave_out(proof, made, copy)
+    copy = explorer().with_name(f"explore-without-{proof}")
+    _leave_out(proof, explorer(), copy)
     yield copy
     copy.unlink()
 

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import BUILD, ROOT
-from tests.support.folders import locked
+from tests.support.child import ROOT
 from tests.support.patience import HANG
 from tests.support.suites import sampled
+from tests.support.variants import explorer
 
-EXPLORE = "build/interleavings/explore"
-MAKE = ["make", "-s", "-f", "tests/proofs/interleavings/build.mk", EXPLORE]
 RECORD = ROOT / "tests" / "proofs" / "README.md"
 
 #: Three threads take more than ten seconds of a core: `make check` runs two.
@@ -34,8 +32,8 @@ def _recorded() -> dict[str, tuple[int, float]]:
 RECORDED = _recorded()
 
 
-def _states(home: Path, arguments: str) -> int:
-    command = [home / EXPLORE, *arguments.split()]
+def _states(arguments: str) -> int:
+    command = [explorer(), *arguments.split()]
     found = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     assert found.returncode == 0, found.stdout + found.stderr
     counted = re.search(r": (\d+) states$", found.stdout, re.MULTILINE)
@@ -43,25 +41,18 @@ def _states(home: Path, arguments: str) -> int:
     return int(counted[1])
 
 
-@pytest.fixture(scope="module")
-def explorer() -> Path:
-    with locked(BUILD / "interleavings"):
-        subprocess.run([*MAKE, "-j2"], cwd=ROOT, check=True, timeout=HANG)
-    return ROOT
-
-
 @pytest.mark.check
 @pytest.mark.parametrize("scenario", LONG)
-def test_every_state_of_two_threads_is_as_types_h_says(explorer: Path, scenario: str) -> None:
-    assert _states(explorer, f"{scenario} 1 1 0") > 500
+def test_every_state_of_two_threads_is_as_types_h_says(scenario: str) -> None:
+    assert _states(f"{scenario} 1 1 0") > 500
 
 
 @pytest.mark.parametrize("scenario", sampled(RECORDED, set(RECORDED) - set(LONG)))
-def test_all_that_the_record_lists_was_explored(explorer: Path, scenario: str) -> None:
+def test_all_that_the_record_lists_was_explored(scenario: str) -> None:
     threads, millions = RECORDED[scenario]
     # Memory addresses decide which words share a cache line. So the number of states varies
     # slightly, and changes if two variables of a scenario come to lie in one line.
-    states = _states(explorer, f"{scenario} 1 1 {threads - 2}") / 1e6
+    states = _states(f"{scenario} 1 1 {threads - 2}") / 1e6
     assert states == pytest.approx(millions, rel=0.2)
 
 

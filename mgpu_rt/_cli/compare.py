@@ -89,7 +89,7 @@ def compare(
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
         told = [tables.ONCE] if len(files) == 2 else []
     if page:
-        _write(page, program, sides, told, repeated=repeat > 1)
+        _write(page, program, sides, told)
     if page == "-" or len(files) == 1:
         return
     click.echo("\n".join([*tables.lines(sides), *(["", *told] if told else [])]))
@@ -122,15 +122,13 @@ def _measured(
 _OPTIONS = {"MGPU_RT_EXCLUSIVE": "--exclusive", "MGPU_RT_SYNC": "--lazy"}
 
 
-def _write(
-    out: str, program: list[str], sides: list[Side], notes: list[str], *, repeated: bool
-) -> None:
+def _write(out: str, program: list[str], sides: list[Side], notes: list[str]) -> None:
     import shlex
 
     from mgpu_rt._cli import report
 
     line = f"{shlex.join(map(source.named, program))}, run with " if program else ""
     sides = [side._replace(source=f"{line}{side.source}") for side in sides]
-    report.write(out, sides, notes, repeated=repeated)
+    report.write(out, sides, notes)
     if out != "-":
         click.echo(f"mgpu-rt: wrote {out}", err=True)

@@ -24,19 +24,17 @@ from mgpu_rt._text import NONE, duration, printable, shortened
 SENTENCE = 600  # letters of a text on the page
 
 
-def write(
-    out: str, sides: Sequence[Side], notes: Sequence[str] = (), *, repeated: bool = False
-) -> None:
-    """Writes the page; - means stdout. `notes` are further sentences below the headline. If the
-    runs were repeated, a note names the gain, or that there is none. Raises CommandError."""
-    text = document(sides, notes, repeated=repeated)
+def write(out: str, sides: Sequence[Side], notes: Sequence[str] = ()) -> None:
+    """Writes the page; - means stdout. `notes` are further sentences below the first one. Raises
+    CommandError."""
+    text = document(sides, notes)
     if out == "-":
         print(text, end="")
     else:
         files.write(out, text.encode())
 
 
-def document(sides: Sequence[Side], notes: Sequence[str] = (), *, repeated: bool = False) -> str:
+def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
     last = sides[-1]
     warnings = sorted({device.warning for device in devices(s.run for s in sides)} - {""})
     program = last.run.processes[0].program if last.run.processes else Path(last.source).stem
@@ -44,7 +42,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = (), *, repeated: bool
         program=shortened(program),
         failures=[f"{s.name}: {'; '.join(s.run.failures)}." for s in sides if s.run.failed],
         warnings=warnings,
-        outcome=_outcome(sides, names_gain=not (warnings or repeated)),
+        outcome=_outcome(sides),
         quiet=[*(f"On {d.description}." for d in devices(s.run for s in sides)), *notes],
         bars=_bars(sides),
         advice=advice(last.run),
@@ -83,28 +81,16 @@ def _render(**values: Any) -> str:
     return environment.get_template("page.html").render(**values)
 
 
-def _outcome(sides: Sequence[Side], *, names_gain: bool) -> str:
+def _outcome(sides: Sequence[Side]) -> str:
+    """Returns the page's first sentence. Notes and ratios name a gain."""
     sums = [total(side.run.program.values()) for side in sides]
     if len(sides) == 1:
         calls = plural(sums[0].calls, "call")
         return f"The program's {calls} to MLIR's GPU runtime took {duration(sums[0].ns)}."
-
-    def each(values: Sequence[float | None]) -> str:
-        return " and ".join(f"{duration(v)} {s.name}" for v, s in zip(values, sides, strict=True))
-
-    times = [counter.ns for counter in sums]
-    told = f"The program's calls took {each(times)}"
-    if any(side.run.failed for side in sides):
-        return f"{told}. Calls failed, so these times do not compare."
-    if not tables.comparable(side.run for side in sides):
-        return f"{told}. {tables.GRAPHS}"
-    if names_gain and len(sides) == 2 and all(times):
-        way = "fast" if times[0] >= times[1] else "long"
-        told += f", {tables.factor(max(times) / min(times))} times as {way}"
-    starts = [side.run.start for side in sides]
-    if all(start is None for start in starts):
-        return f"{told}."
-    return f"{told}. HIP's start is in no call: each run pays it once, {each(starts)}."
+    times = (f"{duration(one.ns)} {side.name}" for one, side in zip(sums, sides, strict=True))
+    told = f"The program's calls took {' and '.join(times)}."
+    failed = any(side.run.failed for side in sides)
+    return f"{told} Calls failed, so these times do not compare." if failed else told
 
 
 # ---- bars ----

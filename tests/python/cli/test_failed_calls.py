@@ -134,9 +134,8 @@ def test_stats_begins_with_what_failed(program: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["before", "after"])
-def test_no_page_praises_a_run_with_failed_calls(which: str, tmp_path: Path) -> None:
+def test_a_page_says_that_calls_failed(which: str, tmp_path: Path) -> None:
     runs = {"before": recorded.stock(), "after": recorded.statistics()}
-    assert "100 times as fast" in _lead(tmp_path, runs)[0]
     runs[which]["failed"] = LAUNCHES
     failed, outcome = _lead(tmp_path, runs)
     assert failed == f"{which}: {TOLD}."

@@ -1,24 +1,26 @@
 /* Other code calls HIP in a signal handler that interrupts the library.
  *
- *     interrupted CASE FIRST BY    at the instructions FIRST, FIRST + BY, ... of the library
+ *     interrupted CASE CHILDREN    at so many instructions of the library, evenly spread
  *
  * CASE is calls, or exit: the handlers at exit. With MGPU_RT_EXCLUSIVE=on, the library keeps memory
  * registered, and postpones a wait. A child process for each instruction makes the calls. After the
  * interrupted calls other code calls HIP once more. Nothing may then be left of what the library
  * kept. The processor's trap flag sends a SIGTRAP after each instruction. HIP's own instructions do
- * not count, because HIP's locks are not the library's. Prints the number of children. */
+ * not count, because HIP's locks are not the library's. Prints how many children were interrupted.
+ */
 #include "program.h"
 
 #include <link.h>
 #include <ucontext.h>
 
 int hipMalloc(void **memory, size_t bytes);
+int mgpu_rt_empty_cache(void);
 
 enum { BYTES = 4096, PATIENCE = 60, NO_SUCH_STEP = 3, LEFT = 4 };
 
 static uintptr_t code, code_end; /* the library's */
 
-static unsigned long chosen, steps;
+static unsigned long chosen, steps, *all_steps;
 static volatile bool stepping;
 static char *memory;
 static void *stream, *block;
@@ -29,10 +31,13 @@ static void call_hip(void) {
 }
 
 static void on_trap(int number, siginfo_t *info, void *context) {
-    const uintptr_t at = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    greg_t *const registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     (void)number, (void)info;
-    if (stepping && at - code < code_end - code && steps++ == chosen)
-        call_hip();
+    if (!stepping || (uintptr_t)registers[REG_RIP] - code >= code_end - code || steps++ != chosen)
+        return;
+    call_hip();
+    stepping = false;
+    registers[REG_EFL] &= ~(greg_t)0x100; /* no further trap */
 }
 
 static int find_library(struct dl_phdr_info *found, size_t size, void *data) {
@@ -61,8 +66,10 @@ static bool at_exit;
 /* Runs after the library's handlers at exit, because the program registered it before. */
 static void end(void) {
     set_trap_flag(false);
-    if (steps <= chosen)
+    if (steps <= chosen) {
+        *all_steps = steps;
         _exit(NO_SUCH_STEP);
+    }
     if (at_exit)
         _exit(0); /* HIP's handlers at exit have run */
     call_hip();
@@ -106,29 +113,40 @@ static void run_child(void) {
     exit(0);
 }
 
+/* Returns whether a child was interrupted; ends the program if something is wrong. */
+static bool was_interrupted(void) {
+    int status = 0;
+    wait(&status);
+    const bool is_late = WIFEXITED(status) && WEXITSTATUS(status) == NO_SUCH_STEP;
+    if (status && !is_late) {
+        fprintf(stderr, "a child ends with %x\n", status);
+        exit(1);
+    }
+    return !is_late;
+}
+
+static void start(unsigned long at) {
+    chosen = at;
+    if (fork() == 0)
+        run_child();
+}
+
 int main(int count, char **words) {
-    enum { MOST = 1000, AT_ONCE = 40 };
-    const unsigned long by = count > 3 ? strtoul(words[3], NULL, 10) : 1;
     const struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
-    int children = 0, ended = 0, status = 0, running = 0;
+    const int children = count > 2 ? atoi(words[2]) : 1;
+    int interrupted = 0;
     at_exit = strcmp(words[1], "exit") == 0;
+    all_steps =
+        mmap(NULL, sizeof *all_steps, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     dl_iterate_phdr(find_library, NULL);
     sigaction(SIGTRAP, &trap, NULL);
-    chosen = strtoul(words[2], NULL, 10);
-    for (bool more = true; more || running;) {
-        while (more && running < AT_ONCE) {
-            if (fork() == 0)
-                run_child();
-            running++, children++, chosen += by;
-            more = children < MOST;
-        }
-        wait(&status);
-        running--;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == NO_SUCH_STEP)
-            more = false, ended++;
-        else if (status)
-            return fprintf(stderr, "a child ends with %x\n", status), 1;
-    }
-    printf("%d\n", children - ended);
+    start(~0ul); /* counts the steps */
+    (void)was_interrupted();
+    const unsigned long all = *all_steps;
+    for (int i = 0; i < children; i++)
+        start(all * (unsigned long)i / (unsigned long)children);
+    for (int i = 0; i < children; i++)
+        interrupted += was_interrupted();
+    printf("%d\n", interrupted);
     return 0;
 }

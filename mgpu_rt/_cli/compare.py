@@ -82,7 +82,7 @@ def compare(
         check_writable(page)
     if program:
         chosen = preload.choose(device, os.environ)
-        program = [source.executable(program[0], chosen, **wanted), *program[1:]]
+        program = source.command(program, chosen, **wanted)
         sides, told = _measured(program, device, variables, repeat)
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)

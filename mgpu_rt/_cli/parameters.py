@@ -141,6 +141,23 @@ def show_json(values: Any) -> None:
     click.echo(json.dumps(values, indent=2))
 
 
+class Program(click.Command):
+    """Takes every word after PROGRAM for the program's, even if it looks like an option. A program
+    in MLIR has no arguments, so the words after it are the command's."""
+
+    allow_interspersed_args = False
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        from mgpu_rt._cli import source
+
+        rest = super().parse_args(ctx, [*args])
+        if ctx.params["arguments"] and source.is_mlir(ctx.params["program"]):
+            ctx.params.clear()
+            ctx.allow_interspersed_args = True
+            rest = super().parse_args(ctx, args)
+        return rest
+
+
 class FilesOrProgram(click.Command):
     """Parses all words after -- as a program with its arguments, since click does not report
     whether the command line contained a --."""

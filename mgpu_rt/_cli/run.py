@@ -12,8 +12,7 @@ from mgpu_rt._cli import parameters, source
 from mgpu_rt._cli.errors import CommandError
 
 
-# Everything after PROGRAM belongs to the program, even if it looks like an option.
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=parameters.Program)
 @parameters.device(
     "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU, or its name: gfx906, gfx908, "
     "gfx90a, gfx942. cuda: NVIDIA's GPUs. auto: the first of hip, cuda and softgpu that this "
@@ -93,7 +92,7 @@ def run(
         if output is not None:
             files.check_writable(output)
     device = preload.announced(device)
-    program = source.executable(program, device, **wanted)
+    program = source.command([program, *arguments], device, **wanted)[0]
     environment = preload.environment(device) | promised
     if stats:
         environment["MGPU_RT_STATS"] = "1"
@@ -114,7 +113,7 @@ def run(
         click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
     if misplaced := [word for word in arguments if word.partition("=")[0] in _OPTIONS]:
         click.echo(
-            f"mgpu-rt: {misplaced[0]} after '{source.named(program)}' is an argument of the "
+            f"mgpu-rt: {misplaced[0]} after '{program}' is an argument of the "
             "program: mgpu-rt's options stand before it",
             err=True,
         )

@@ -15,25 +15,28 @@ def is_mlir(program: str) -> bool:
     return program.endswith(".mlir") and os.path.isfile(program)
 
 
-def executable(
-    program: str,
+def command(
+    words: Sequence[str],
     device: str,
     *,
     llvm: int | None = None,
     chip: str | None = None,
     entry: str | None = None,
     lines: bool = False,
-) -> str:
-    """Returns the program, or an executable for a program in MLIR; with ``lines`` it has line
-    tables. ``device`` is a result of preload.choose. Prints what MLIR's passes made of it. Raises
-    CommandError."""
+) -> list[str]:
+    """Returns a program and its arguments. An executable takes the place of a program in MLIR; with
+    ``lines`` it has line tables. ``device`` is a result of preload.choose. Prints what MLIR's
+    passes made of it. Raises CommandError."""
+    program, *arguments = words
     wanted = {"llvm": llvm, "chip": chip, "entry": entry}
     if not is_mlir(program):
         if any(wanted.values()) and not program.endswith(".mlir"):  # a missing one is "not found"
             raise CommandError(
                 f"'{program}' is not a .mlir file: --llvm, --chip and --entry are for one"
             )
-        return program
+        return [*words]
+    if arguments:
+        raise CommandError(f"'{program}' takes no arguments, but '{arguments[0]}' follows it")
     from pathlib import Path
 
     from mgpu_rt._cli import files
@@ -53,7 +56,7 @@ def executable(
     for sentence in () if str(made) in _SOURCES else needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)
     _SOURCES[str(made)] = program, wanted
-    return str(made)
+    return [str(made)]
 
 
 #: The program in MLIR of each executable, and how it was lowered.

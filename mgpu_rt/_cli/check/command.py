@@ -10,7 +10,7 @@ from mgpu_rt._cli import parameters, source
 from mgpu_rt._cli.errors import CommandError
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(cls=parameters.Program)
 @parameters.device(
     "The emulated device: softgpu or auto, or its name, such as gfx942. On a GPU (hip, cuda), "
     "check examines only calls."
@@ -48,7 +48,7 @@ def check(
     from mgpu_rt._cli.check import orders, reports, runs
 
     on = "softgpu" if device == "auto" else device
-    program = source.executable(program, on, **wanted, lines=True)
+    program = source.command([program, *arguments], on, **wanted, lines=True)[0]
     executable.check(program)
     if json_file:
         files.check_writable(json_file)

@@ -65,7 +65,7 @@ def diff(
         raise CommandError(str(error)) from None
     on = ([preload.announced(each) for each in device.split(",")] * 2)[:2]
     sides = [
-        side(name, [source.executable(command[0], each, **wanted), *command[1:]], each)
+        side(name, source.command(command, each, **wanted), each)
         for name, command, each in zip(("before", "after"), commands, on, strict=True)
     ]
     try:

@@ -141,6 +141,11 @@ RUN = [
     ("latin.mlir", 2, "is not text in UTF-8: see line 2"),
     ("strides.mlir", 2, "line 1: gpu.memset of a memref with strides"),
     ("--trcae x -- true", 2, "--trace"),
+    ("main.mlir --trcae", 2, "--trace"),
+    ("main.mlir --device fx", 2, "'fx' is none of"),
+    ("main.mlir --entry f", 2, "the program has no function f"),
+    ("main.mlir --stats x", 2, "'main.mlir' takes no arguments, but 'x' follows it"),
+    ("-- main.mlir --stats", 2, "'main.mlir' takes no arguments, but '--stats' follows it"),
 ]
 COMPARE = [
     ("", 2, "name two statistics files, or a program after --"),
@@ -159,6 +164,7 @@ COMPARE = [
     ("-- none", 2, "was not found"),
     ("none.mlir", 2, "'none.mlir' was not found"),
     ("--entry f none.mlir", 2, "'none.mlir' was not found"),
+    ("main.mlir x", 2, "'main.mlir' takes no arguments, but 'x' follows it"),
     ("-- ./folder", 2, "is not an executable file"),
     ("-- ./static", 2, "it is statically linked"),
     ("-- ./plain", 2, "called none of the library's functions"),
@@ -232,6 +238,7 @@ DIFF = [
     ("--tolerance -1 -- a -- b", 2, "the tolerance is -1.0, but must be"),
     ("-- ./none -- ./none", 2, "'./none' was not found"),
     ("-- true -- true", 2, "no launch was made through"),
+    ("-- main.mlir x -- true", 2, "'main.mlir' takes no arguments, but 'x' follows it"),
     ("-- sh -c 'kill -SEGV $$' -- true", 2, "before, 'sh' was ended by signal 11"),
 ]
 CHECK = [
@@ -240,6 +247,8 @@ CHECK = [
     ("-- ./plain", 2, "called none of the library's functions"),
     ("-- ./dead", 2, "nothing was checked: signal 6 (SIGABRT) ended it"),
     ("folder", 2, "is not an executable file"),
+    ("main.mlir --device fx", 2, "'fx' is none of"),
+    ("main.mlir x", 2, "'main.mlir' takes no arguments, but 'x' follows it"),
 ]
 REPLAY = [
     ("folder", 2, "holds no complete launch: name a folder into which"),

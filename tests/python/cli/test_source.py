@@ -136,12 +136,12 @@ def test_an_entry_that_cannot_run_is_named_with_those_that_can(tmp_path: Path) -
 def test_a_second_run_lowers_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
     program = str(EXAMPLES / "linalg.mlir")
-    first = source.executable(program, "softgpu")
-    made = Path(first).stat().st_mtime_ns
-    assert source.executable(program, "softgpu") == first
-    assert Path(first).stat().st_mtime_ns == made
-    assert source.executable(program, "gfx906") != first
-    assert source.executable(program, "softgpu", lines=True) != first
+    first = source.command([program], "softgpu")
+    made = Path(*first).stat().st_mtime_ns
+    assert source.command([program], "softgpu") == first
+    assert Path(*first).stat().st_mtime_ns == made
+    assert source.command([program], "gfx906") != first
+    assert source.command([program], "softgpu", lines=True) != first
 
 
 def test_a_cache_from_which_nothing_runs_is_named(

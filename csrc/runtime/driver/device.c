@@ -149,15 +149,6 @@ off_t device_place(int device) {
     return answer ? answer - 1 : 0;
 }
 
-int device_ranks(void) {
-    static const char *const hiding[] = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-                                         "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
-    for (size_t i = 0; i < sizeof hiding / sizeof *hiding; i++)
-        if (options_path_variable(hiding[i]))
-            return 1;
-    return (options.local_ranks + hip_device_count - 1) / hip_device_count;
-}
-
 /* ---- the target ---- */
 
 struct target_question {

@@ -25,10 +25,6 @@ void device_target(int device, char target[DEVICE_TARGET]);
  * HIP once for each device, on a separate thread, too. */
 int device_group_memory(int device);
 
-/* Returns how many ranks of the launcher share each device, rounded up; at least 1. Ranks for which
- * a variable hides devices (ROCR_VISIBLE_DEVICES) count as ranks with devices of their own. */
-int device_ranks(void);
-
 /* Returns a number for the device's place on the machine. Processes may number the devices
  * differently, but get one number for a place. Returns 0 if HIP does not report the place. The
  * library asks HIP once for each device, on a separate thread, too. */

@@ -179,7 +179,7 @@ static size_t limit_of(int device) {
     store_relaxed(&totals[device], total);
     limit = options.memory_limit_bytes;
     if (!limit)
-        limit = (size_t)((double)total * options.memory_limit_fraction / device_ranks());
+        limit = (size_t)((double)total * options.memory_limit_fraction);
     limit = limit ? limit : 1;
     cache_limits.memory_bytes[device] = limit;
     return limit;

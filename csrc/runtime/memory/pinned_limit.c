@@ -24,7 +24,7 @@ size_t most_pinned_bytes(void) {
     size_t most = options.memory_limit_bytes;
     if (!most)
         most = (size_t)((double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes *
-                        options.memory_limit_fraction / options.local_ranks);
+                        options.memory_limit_fraction);
     if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur / 2 < most &&
         pins_count_as_locked())
         most = locked.rlim_cur / 2;

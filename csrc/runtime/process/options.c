@@ -194,7 +194,7 @@ static void read_manager(struct options *out) {
 
 /* ---- launchers ---- */
 
-enum launcher_fact { LAUNCHER_RANK, LAUNCHER_LOCAL_RANK, LAUNCHER_LOCAL_SIZE, LAUNCHER_FACTS };
+enum launcher_fact { LAUNCHER_RANK, LAUNCHER_LOCAL_RANK, LAUNCHER_FACTS };
 
 static const char *const launchers[][LAUNCHER_FACTS] = {
 #define LAUNCHER(launcher, ...) {__VA_ARGS__},
@@ -239,14 +239,6 @@ static int local_rank(void) {
     return -1;
 }
 
-/* Returns how many ranks of the program's launcher run on this machine; 1 if no launcher says so. A
- * senseless value counts as 1, without a message: the user has not set the variable. */
-static int local_size(void) {
-    const char *variable, *value = find_launcher(LAUNCHER_LOCAL_SIZE, &variable);
-    const long ranks = value ? strtol(value, NULL, 10) : 1;
-    return ranks >= 1 && ranks <= 1 << 16 ? (int)ranks : 1;
-}
-
 void options_read(struct options *out) {
 #define OPTION(field, variable, default_value, meaning)                                            \
     out->field = variable_or(variable, default_value);
@@ -263,7 +255,6 @@ void options_read(struct options *out) {
     out->verbose_on = CHOICE("MGPU_RT_VERBOSE", out->verbose, "on", "1", "off", "0") < 2;
     read_module_limit(out);
     out->stream_limit_count = number("MGPU_RT_STREAM_LIMIT", out->stream_limit, 32, default_limit);
-    out->local_ranks = local_size();
     out->device_number = -1;
     out->device_by_rank = strcmp(out->device, "local-rank") == 0;
     if (out->device_by_rank)

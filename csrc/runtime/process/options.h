@@ -38,9 +38,7 @@ struct options {
     bool device_by_rank;       /* device_number is the process's rank on its machine, and may exceed
                                 * the number of devices */
     size_t memory_limit_bytes; /* bytes; 0: memory_limit_fraction applies */
-    double memory_limit_fraction; /* fraction of the device's memory, which all ranks that use the
-                                   * device share */
-    int local_ranks;              /* the launcher's ranks on this machine; at least 1 */
+    double memory_limit_fraction; /* fraction of the device's memory */
     bool sync_lazy, trace_markers_on;
 };
 extern struct options options;

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.child import ROOT, STUB, Mgpu, environment, in_cases, library
+from tests.support.child import ROOT, STUB, environment, library
 from tests.support.compiled import compile_c
 from tests.support.patience import run_process
 
 #: The rows of csrc/runtime/process/launchers.def, with the innermost launcher first. The variables
-#: of a row contain the rank, the rank on the machine, and the number of ranks on the machine.
+#: of a row contain the rank, and the rank on the machine.
 LISTED = (ROOT / "csrc" / "runtime" / "process" / "launchers.def").read_text(encoding="utf-8")
-ROWS = re.findall(r'^LAUNCHER\("(.+)", "(\w*)", "(\w*)", "(\w*)"\)$', LISTED, re.MULTILINE)
-LAUNCHERS = {local: launcher for launcher, _, local, _ in ROWS if local}
+ROWS = re.findall(r'^LAUNCHER\("(.+)", "(\w*)", "(\w*)"\)$', LISTED, re.MULTILINE)
+LAUNCHERS = {local: launcher for launcher, _, local in ROWS if local}
 
 #: The program prints the device of its first stream. If the program has an argument, the program
 #: first chooses the device that the argument names.
@@ -48,27 +48,6 @@ def run(program: Path, *arguments: int, devices: int = 2, **env: str) -> tuple[i
     )
     assert result.returncode == 0, result.stderr
     return int(result.stdout), result.stderr
-
-
-# ---- the memory limit of ranks that share a device -----------------------------------------------
-
-#: Maps environments of a rank to whether a block of 512 KB stays cached. The limit of the device is
-#: 1 MB, and 256 KB for each of four ranks.
-RANKS = {
-    "four ranks": ({"LOCAL_WORLD_SIZE": "4"}, False),
-    "Slurm's first number": ({"SLURM_STEP_TASKS_PER_NODE": "4(x2),1"}, False),
-    "a device for each": ({"LOCAL_WORLD_SIZE": "4", "HIPSTUB_DEVICES": "4"}, True),
-    "hidden devices": ({"LOCAL_WORLD_SIZE": "4", "ROCR_VISIBLE_DEVICES": "3"}, True),
-    "a limit in bytes": ({"LOCAL_WORLD_SIZE": "4", "MGPU_RT_MEMORY_LIMIT": "1M"}, True),
-    "no number": ({"LOCAL_WORLD_SIZE": "many", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, True),
-}
-
-
-@in_cases({name: env for name, (env, _) in RANKS.items()}, HIPSTUB_MEMORY=str(4 << 20))
-def test_ranks_share_the_limit_of_a_device(mgpu: Mgpu, name: str) -> None:
-    mgpu.MemFree(mgpu.MemAlloc(512 << 10, mgpu.null, False), mgpu.null)
-    assert (mgpu.count("hipFree") == 0) == RANKS[name][1]
-    assert mgpu.stderr() == ""
 
 
 # ---- each launcher -------------------------------------------------------------------------------

@@ -35,11 +35,12 @@ def folder_beside(output: str) -> Iterator[Path]:
         folder.rmdir()
 
 
-def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> int:
+def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes: bool) -> int:
     """Writes the outputs of the processes that have recorded in a folder, and removes the
     recordings. An output whose name is "" is not wanted. `main` is the process that the command has
     started. The outputs of a process that still runs have its calls so far. A recording that cannot
-    be converted stays, and a line says why. Returns the number of failed calls."""
+    be converted stays, and a line says why. With `notes`, prints what the table at exit does not
+    show. Returns the number of failed calls."""
     outputs = ((stats_json, statistics.statistics_text), (trace_file, trace))
     taken: set[str] = set()
     failed = 0
@@ -47,7 +48,10 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int) -> int:
         failed += sum(recording.values("failures"))
         try:
             with statistics.damage_named(file):
-                for line in faults.of_recording(recording):
+                lines = faults.of_recording(recording)
+                if notes:
+                    lines += statistics.parse(statistics.statistics(recording), file).notes
+                for line in lines:
                     say(f"mgpu-rt: {line}")
                 for pattern, text_of in filter(lambda output: output[0], outputs):
                     path = _name(pattern, recording, taken)

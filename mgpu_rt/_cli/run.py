@@ -149,7 +149,7 @@ def _record(
         if (stats_json or trace or table) and not any(folder.iterdir()):
             why = source.no_call(program)
             click.echo(f"mgpu-rt: unless a line above says why, {why}", err=True)
-        failed = recording.convert(folder, stats_json, trace, child)
+        failed = recording.convert(folder, stats_json, trace, child, notes=table)
     if why := executable.reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
     if fail_on_error and failed and status == 0:

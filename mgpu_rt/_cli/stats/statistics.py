@@ -206,6 +206,13 @@ class Statistics:
         return asked and not any(cache.hits or cache.misses for cache in self.caches.values())
 
     @property
+    def notes(self) -> list[str]:
+        """Returns what no table shows: sentences about calls of the driver that were not counted,
+        about graphs and about memory."""
+        told = (self.uncounted, self.graphs.summary, self.made.summary)
+        return [sentence for sentence in told if sentence]
+
+    @property
     def uncounted(self) -> str:
         """Returns a sentence about driver calls that were not counted; empty if all were
         counted."""

@@ -222,8 +222,7 @@ def other_calls(sides: Sequence[Side]) -> Iterator[str]:
 def notes(sides: Sequence[Side]) -> Iterator[str]:
     for side in sides:
         run, who = side.run, f"{side.name}: " if len(sides) > 1 else ""
-        told = (run.uncounted, run.graphs.summary, run.made.summary)
-        yield from (f"{who}{sentence}" for sentence in told if sentence)
+        yield from (f"{who}{sentence}" for sentence in run.notes)
     if len(sides) > 1 and any(side.run.graphs.launches for side in sides):
         yield GRAPHS
     if asks_often(sides[-1].run):

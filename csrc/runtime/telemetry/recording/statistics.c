@@ -59,7 +59,7 @@ static void print_table(const char *title, const char *what, struct rows *table)
     table->count = 0;
 }
 
-/* ---- lines below and above the tables: none if there is nothing to say ---- */
+/* ---- lines above and below the tables ---- */
 
 static void print_failures(void) {
     char error[HIP_ERROR_TEXT];
@@ -69,37 +69,6 @@ static void print_failures(void) {
                        counts.failures[i] == 1 ? "" : "s",
                        abi_name(failure_function(counts.failure_keys[i])),
                        hip_error_text(failure_error(counts.failure_keys[i]), error));
-}
-
-static void print_overridden(void) {
-    if (counts.overridden)
-        line_print("a runtime in place of this library answered %lu calls: its calls of the driver "
-                   "are not counted",
-                   counts.overridden);
-}
-
-static void print_graphs(const struct graph_counter *graphs) {
-    if (graphs->built || graphs->refused || graphs->plain)
-        line_print("graphs: %lu built, %lu refused; graph launches: %lu, in place of %lu calls; "
-                   "calls without a graph: %lu",
-                   graphs->built, graphs->refused, graphs->launches, graphs->nodes, graphs->plain);
-}
-
-static void print_registrations(const struct kept_counter *kept,
-                                const struct cache_counter *cache) {
-    if (cache->misses)
-        line_print("registered memory: hits %lu, misses %lu, cached %lu (%lu bytes), evicted %lu: "
-                   "%lu because pages changed, %lu for the limit",
-                   cache->hits, cache->misses, kept->ranges, kept->bytes, cache->evictions,
-                   kept->changed, kept->limited);
-}
-
-static void print_made(const struct made_counter *made) {
-    if (made->first_use || made->size || made->waits || made->limit || made->other_code)
-        line_print("memory that the driver allocated: %lu at first use, %lu as cached blocks had "
-                   "other sizes, %lu as cached blocks waited for a stream, %lu after the limit, "
-                   "%lu after other code",
-                   made->first_use, made->size, made->waits, made->limit, made->other_code);
 }
 
 /* HIP's release in AMD's form: 5.2.21153. */
@@ -149,16 +118,12 @@ void statistics_print_tables(void) {
         add_row(table, hip_names[i], &counts.hip[i]);
     if (table->count || !counts.overridden)
         print_table("calls of the driver", "function", table);
-    print_overridden();
     for (size_t i = 0; i < KERNELS; i++)
         if (counts.kernels[i].calls)
             add_row(table, kernel_label(i, table->texts[i]), &counts.kernels[i]);
     add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
         print_table("launches of kernels", "kernel", table);
-    print_graphs(&counts.graphs);
-    print_registrations(&counts.kept, &counts.caches[CACHE_REGISTRATIONS]);
-    print_made(&counts.made);
     print_start(&counts.start);
     free(table);
 }

@@ -319,8 +319,8 @@ REPORT = {
     "registrations": (
         f"{PAGE} registers.json",
         r"run it with (mgpu-rt run --exclusive): memory then stays registered",
-        "{0} --device softgpu --stats vecadd.mlir",
-        (0, "registered memory: hits"),
+        "{0} --device softgpu --stats-json s.json vecadd.mlir; mgpu-rt stats s.json",
+        (0, "registrations"),
     ),
     "questions": (
         f"{PAGE} asks.json",

@@ -15,7 +15,6 @@
 #include "sparse/plugin.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
-#include "telemetry/recording/markers.h"
 #include "telemetry/recording/recorder.h"
 
 #include <stdio.h>

@@ -166,7 +166,7 @@ RECORD_STRUCT(module_counter, MODULE_FIELDS);
 enum { RECORD_HEAD = 16384, COUNT_PAGE = 4096, KERNELS = 1024, MODULES = 512, FAILURES = 1024 };
 
 /* All counters. The struct has its own pages, because a recording may be mapped over these pages
- * (record_file.h). It begins with the head of the recording (record_head.c). */
+ * (recorder.h). It begins with the head of the recording (record_head.c). */
 struct counts {
     char head[RECORD_HEAD];
 #define RECORD_COUNTS

@@ -1,4 +1,4 @@
-#include "telemetry/recording/faults.h"
+#include "telemetry/recording/recorder.h"
 #include "driver/hip.h"
 #include "modules/image/metadata.h"
 #include "process/mapped.h"
@@ -89,10 +89,6 @@ void faults_trace(const struct call *call, size_t row) {
         trace_pointer(call, TRACE_NO_KERNEL, call->to);
     if (call->from)
         trace_pointer(call, TRACE_NO_KERNEL, call->from);
-}
-
-void faults_leave(void) {
-    memset(&known, 0, sizeof known);
 }
 
 /* ---- ROCr's word of a fault ---- */

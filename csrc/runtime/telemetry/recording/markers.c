@@ -1,4 +1,4 @@
-#include "telemetry/recording/markers.h"
+#include "telemetry/recording/recorder.h"
 #include "driver/report.h"
 #include "process/options.h"
 

@@ -1,4 +1,4 @@
-#include "telemetry/recording/record_file.h"
+#include "telemetry/recording/recorder.h"
 #include "process/lines.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Writes the head of a recording: it describes the recording, so that a reader of any release can
  * read it (mgpu_rt/_record.py). */
-#include "telemetry/recording/record_file.h"
+#include "telemetry/recording/recorder.h"
 #include "telemetry/trace.h"
 
 #include <stdio.h>

@@ -7,9 +7,6 @@
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "telemetry/keys.h"
-#include "telemetry/recording/faults.h"
-#include "telemetry/recording/markers.h"
-#include "telemetry/recording/record_file.h"
 #include "telemetry/trace.h"
 
 #include <errno.h>
@@ -378,7 +375,6 @@ void recorder_leave(void) {
     trace_into(NULL);
     memset(&modules, 0, sizeof modules);
     memset(&kernels, 0, sizeof kernels);
-    faults_leave();
 }
 
 /* Adds what is only counted at the end. */

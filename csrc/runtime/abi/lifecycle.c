@@ -210,11 +210,9 @@ static struct found start_hip(const struct hip_functions *functions) {
 }
 
 static void report_found(const char *path, int devices) {
-    char count[16];
+    char count[16] = "unknown";
     if (devices >= 0)
         snprintf(count, sizeof count, "%d", devices);
-    else
-        snprintf(count, sizeof count, "%s", options.caches ? "unknown" : "not asked");
     report_verbose("HIP: %s, devices: %s; cache %s", path[0] ? path : "none", count, options.cache);
 }
 

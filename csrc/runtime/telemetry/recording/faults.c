@@ -1,8 +1,8 @@
-#include "telemetry/recording/recorder.h"
 #include "driver/hip.h"
 #include "modules/image/metadata.h"
 #include "process/mapped.h"
 #include "telemetry/keys.h"
+#include "telemetry/recording/recorder.h"
 #include "telemetry/trace.h"
 
 #include <dlfcn.h>

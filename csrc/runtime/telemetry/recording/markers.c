@@ -1,6 +1,6 @@
-#include "telemetry/recording/recorder.h"
 #include "driver/report.h"
 #include "process/options.h"
+#include "telemetry/recording/recorder.h"
 
 #include <dlfcn.h>
 

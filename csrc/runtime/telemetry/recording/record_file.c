@@ -1,5 +1,5 @@
-#include "telemetry/recording/recorder.h"
 #include "process/lines.h"
+#include "telemetry/recording/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -18,7 +18,7 @@ from mgpu_rt._recordings.launches import Argument, Block, RecordedLaunch
 from softgpu.tests.csmith.program import Csmith, Endless, fetch
 from tests.devices.rocm.packages import PackagesMissing
 from tests.python.cli.check.test_check import check
-from tests.support.command import NO_FAULT
+from tests.support.command import COMMAND, NO_FAULT
 
 CHIP = "gfx90a,budget=1000000000"
 #: Seeds of programs that clang 22 miscompiles. In program 156, func_20 overwrites all lanes of v40,
@@ -39,7 +39,7 @@ def fault(csmith: Csmith, seed: int, folder: Path) -> str:
     except subprocess.CalledProcessError:
         return "it was not compiled"
     recording = record(image.read_bytes(), folder / str(seed))
-    said = check(recording, MGPU_RT_SOFTGPU=CHIP).stderr
+    said = check("--", COMMAND, "replay", recording, MGPU_RT_SOFTGPU=CHIP).stderr
     return "" if said == NO_FAULT else said.splitlines()[0]
 
 

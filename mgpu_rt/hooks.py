@@ -54,12 +54,10 @@ class LaunchHook(Runtime):
             text = "the hook looks at no launch that a stream captures into a graph"
             self._say_once("captures", text)
             return launch_next(launch)  # returns nothing, which adapters.py checks
-        try:
-            pattern, counter = self._judged[launch._function]
-        except KeyError:
-            pattern = None
+        kernel = self._kernels.get(launch._function) or launch.kernel
+        pattern, counter = kernel.judged
         if pattern is not self.kernel:
-            counter = self._counter_of(launch.kernel)
+            counter = self._counter_of(kernel)
         if counter is not None:
             launch.number = number = next(counter)
             nth = self.nth
@@ -86,11 +84,11 @@ class LaunchHook(Runtime):
 
     def _counter_of(self, kernel: LoadedKernel) -> Iterator[int] | None:
         """Returns the counter of a kernel; None if the pattern does not match the kernel's name.
-        Later launches find the pattern and the counter in `_judged`."""
-        names, counter = kernel.names, None
-        if any(fnmatch.fnmatchcase(name, self.kernel) for name in names):
+        Later launches find the pattern and the counter in `judged`."""
+        names, pattern, counter = kernel.names, self.kernel, None
+        if any(fnmatch.fnmatchcase(name, pattern) for name in names):
             counter = self._counted.setdefault(names, itertools.count(1))
-        self._judged[kernel.handle] = (self.kernel, counter)
+        kernel.judged = pattern, counter
         return counter
 
 

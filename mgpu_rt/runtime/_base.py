@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, ClassVar
 
@@ -46,8 +45,6 @@ class Runtime:
 
     def __init__(self, **settings: Any) -> None:
         self._kernels: dict[int, LoadedKernel] = {}
-        #: Contains what a LaunchHook knows of each handle's kernel.
-        self._judged: dict[int, tuple[str, Iterator[int] | None]] = {}
         self._images: dict[int, Image] = {}
         self._alike: defaultdict[str, set[Image]] = defaultdict(set)
         self._said: set[object] = set()  # the causes of the lines so far
@@ -142,7 +139,9 @@ class Runtime:
     def kernel_of(self, function: int) -> LoadedKernel:
         """Returns the kernel of a handle. If the kernel was never looked up, the kernel's name
         contains the handle."""
-        return self._kernels.get(function) or LoadedKernel(function, f"function {function:#x}")
+        known = self._kernels.get(function)
+        unknown = f"function {function:#x}"
+        return known or self._kernels.setdefault(function, LoadedKernel(function, unknown))
 
     def buffer_at(self, address: int) -> Buffer | None:
         """Returns the block of device memory that contains an address; None if HIP knows no such
@@ -182,7 +181,6 @@ class Runtime:
             if image is not None:
                 self._alike[name].add(image)
             self._kernels[function] = LoadedKernel(function, name, image, self._alike[name])
-            self._judged.pop(function, None)
 
 
 def _pass_on(function: str) -> Any:

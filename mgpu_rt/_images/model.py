@@ -29,6 +29,17 @@ class Argument:
     kind: str | None
     name: str | None = None
 
+    @property
+    def is_pointer(self) -> bool:
+        """Returns True if the image says that the argument points to device memory."""
+        return self.kind in ("global_buffer", "pointer")  # AMD's and NVIDIA's terms
+
+    @property
+    def may_point(self) -> bool:
+        """Returns True if the argument may be an address. NVIDIA's images do not mark all pointers,
+        so an unmarked argument of a pointer's size may be an address."""
+        return self.is_pointer or (self.kind is None and self.size == 8)
+
 
 @dataclass(frozen=True)
 class KernelDescription:

@@ -14,7 +14,7 @@ from mgpu_rt._recordings.launches import Argument, Block, RecordedLaunch
 from mgpu_rt._text import say
 from mgpu_rt.hooks import LaunchHook
 from mgpu_rt.runtime._hip import CopyFailed, Hip
-from mgpu_rt.runtime._objects import POINTERS, Launch, may_point
+from mgpu_rt.runtime._objects import Launch
 
 
 class NotRecorded(Exception):
@@ -115,11 +115,11 @@ class Recorder:
     def _argument(self, number: int) -> Argument:
         """Returns an argument. Notes a pointer whose memory was not found."""
         argument, raw = self._launch.kernel.arguments[number], self._launch.raw[number]
-        address = int.from_bytes(raw, "little") if may_point(argument) else 0
+        address = int.from_bytes(raw, "little") if argument.may_point else 0
         for at, buffer in enumerate(self._buffers):
             if buffer.address <= address < buffer.address + buffer.size:
                 return Argument(raw, at, address - buffer.address)
-        if address and argument.kind in POINTERS:
+        if address and argument.is_pointer:
             why = f"{address:#x}: no device memory of HIP's"
             self._missing.append(f"what argument {number} points to, {why}")
         return Argument(raw)

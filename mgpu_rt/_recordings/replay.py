@@ -19,7 +19,7 @@ from mgpu_rt._recordings.folder import LAUNCH
 from mgpu_rt._recordings.launches import Block, Damaged, RecordedLaunch, read
 from mgpu_rt._streams import Stream
 from mgpu_rt._text import shown
-from mgpu_rt.runtime._objects import POINTERS, Image, may_point
+from mgpu_rt.runtime._objects import Image
 
 POINTER = 8  # bytes
 
@@ -166,9 +166,9 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
             f"kernel '{name}' takes arguments of {theirs} bytes, but the recording has {ours}"
         )
     for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
-        if argument.block is not None and not (may_point(parameter) and parameter.size == POINTER):
+        if argument.block is not None and not (parameter.may_point and parameter.size == POINTER):
             raise ValueError(f"kernel '{name}' takes no pointer as argument {number}")
-        if argument.block is None and parameter.kind in POINTERS and any(argument.content):
+        if argument.block is None and parameter.is_pointer and any(argument.content):
             address = int.from_bytes(argument.content, "little")
             raise ValueError(
                 f"argument {number} of kernel '{name}' points to {address:#x}, and the recording "

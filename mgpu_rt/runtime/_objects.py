@@ -142,16 +142,6 @@ class LoadedKernel:
         return (self.description.parameters or ()) if self.description else ()
 
 
-#: The kinds of arguments that point to device memory, in AMD's and NVIDIA's terms.
-POINTERS = frozenset(("global_buffer", "pointer"))
-
-
-def may_point(argument: Argument) -> bool:
-    """Returns True if this argument of a launch may be an address. NVIDIA's images do not mark all
-    pointers, so an unmarked argument of a pointer's size may be an address."""
-    return argument.kind in POINTERS or (argument.kind is None and argument.size == 8)
-
-
 def _sizes_of(name: str) -> Any:
     return property(lambda launch: tuple(getattr(launch._c, name)))
 
@@ -233,7 +223,7 @@ class Launch(Call):
         seen = set()
         given = zip(self.kernel.arguments, self.values, strict=False)
         for number, (argument, value) in enumerate(given):
-            is_address = may_point(argument) and isinstance(value, int)
+            is_address = argument.may_point and isinstance(value, int)
             buffer = self.runtime.buffer_at(value) if is_address else None
             if buffer and buffer.address not in seen:
                 seen.add(buffer.address)

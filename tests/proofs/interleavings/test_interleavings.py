@@ -18,8 +18,8 @@ RECORD = ROOT / "tests" / "proofs" / "README.md"
 
 #: Three threads take more than ten seconds of a core: `make check` runs two.
 LONG = (
-    *("events", "modules", "modules-reset", "staging", "streams", "streams-reported"),
-    *("waits-word", "registrations-held"),
+    *("blocks-asked", "blocks-graph", "events", "modules", "modules-reset", "staging", "streams"),
+    *("streams-reported", "streams-reset", "waits-word", "registrations-held"),
 )
 
 

@@ -213,31 +213,21 @@ def test_set_device_changes_the_context_at_the_next_call(driver: Driver) -> None
     assert driver.stub.take() == [f"cuStreamQuery {STREAM:x}"]
 
 
-def test_a_context_of_another_library_is_adopted(driver: Driver) -> None:
+@pytest.mark.parametrize("first", ("hipStreamQuery", "hipGetDevice"))
+def test_a_context_of_another_library_is_adopted(driver: Driver, first: str) -> None:
+    """The first call of the thread adopts the context, and its device becomes the thread's, until
+    the thread selects another device."""
     device = driver.ffi.new("int *")
 
     def work() -> None:
         driver.stub.lib.cuCtxSetCurrent(0xC1)
         driver.stub.take()
-        driver.call("hipStreamQuery", STREAM)
+        driver.call(first, STREAM if first == "hipStreamQuery" else device)
         assert not any(line.startswith("cuCtxSetCurrent") for line in driver.stub.take())
-        driver.hip.hipGetDevice(device)
-        assert device[0] == 1
-
-    _in_thread(work)
-
-
-def test_a_context_of_another_library_chooses_the_device(driver: Driver) -> None:
-    """The library adopts the device of a context that another library has set."""
-    device = driver.ffi.new("int *")
-
-    def work() -> None:
-        driver.stub.lib.cuCtxSetCurrent(0xC1)
-        driver.hip.hipGetDevice(device)
-        assert device[0] == 1
-        driver.hip.hipSetDevice(0)
-        driver.hip.hipGetDevice(device)
-        assert device[0] == 0
+        for expected in (1, 0):
+            driver.hip.hipGetDevice(device)
+            assert device[0] == expected
+            driver.hip.hipSetDevice(0)
 
     _in_thread(work)
 

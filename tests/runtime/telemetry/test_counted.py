@@ -1,4 +1,4 @@
-"""Counts of kernels and images; each process has its own counts."""
+"""Counts of kernels, images and failed calls; each process has its own counts."""
 
 from __future__ import annotations
 
@@ -127,6 +127,35 @@ def test_threads_count_together(mgpu: Mgpu) -> None:
     assert launches(mgpu) == {FORUM: 2001}
     (module,) = mgpu.stats()["modules"]
     assert module["loads"] == mgpu.stats()["abi"]["mgpuModuleLoad"]["calls"] == 2001
+
+
+# ---- failed calls ----
+
+INVALID = "hipErrorInvalidValue"
+
+
+def failed(mgpu: Mgpu) -> dict[tuple[str, str], int]:
+    return {(row["function"], row["error"]): row["calls"] for row in mgpu.stats()["failed"] or ()}
+
+
+@in_child(policies=("builtin",), MGPU_RT_TRACE="trace.json")
+@in_folder
+def test_failed_calls_are_counted_by_function_and_error(mgpu: Mgpu) -> None:
+    assert failed(mgpu) == {}
+    for _ in range(3):
+        mgpu.MemFree(mgpu.ffi.cast("void *", 1), mgpu.null)
+    assert not mgpu.load(mgpu.image(b"none"))
+    mgpu.launch(mgpu.ffi.NULL)
+    stream = mgpu.StreamCreate()
+    mgpu.MemFree(mgpu.MemAlloc(100, stream, False), stream)
+    counted = failed(mgpu)
+    assert counted.pop(("mgpuMemFree", INVALID)) == 3
+    assert {function for function, _ in counted} == {"mgpuModuleLoad", "mgpuLaunchKernel"}
+    assert all(error.startswith("hipError") for _, error in counted)
+    assert set(counted.values()) == {1}
+    trace = recordings.trace("trace.json")
+    frees = [e for e in trace["traceEvents"] if e["name"] in ("mgpuMemFree", "hipFree")]
+    assert [e["args"].get("error") for e in frees] == [INVALID] * 6 + [None]
 
 
 # ---- files -----

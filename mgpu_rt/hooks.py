@@ -115,6 +115,8 @@ class Time(LaunchHook):
             middle, whole = 1e6 * times[len(times) // 2], 1e3 * sum(times)
             taken = f"{len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs"
             say(f"{kernel.label}: {taken}")
+        if self.times and Hip.of_process().emulates():
+            say("EMULATED: no GPU was timed")
         super().end()
 
 

@@ -84,6 +84,7 @@ def make(
     from mgpu_rt._launch.modules import choose
     from mgpu_rt._text import say
     from mgpu_rt.runtime import Recording
+    from mgpu_rt.runtime._hip import Hip
 
     try:
         opened = Recording(recording)
@@ -104,4 +105,6 @@ def make(
     except OSError as error:
         say(f"mgpu-rt: stdout cannot be written: {error.strerror or error}")
         return 2
+    if options.get("iterations", 1) > 1 and Hip.of_process().emulates():
+        say("mgpu-rt: EMULATED: no GPU was timed")
     return 0 if replayed.same else 1

@@ -43,13 +43,13 @@ class Replayed:
     def __str__(self) -> str:
         seconds = sorted(self.seconds)
         middle, best = 1e6 * seconds[len(seconds) // 2], 1e6 * seconds[0]
-        took, where = f"{middle:.1f} µs", ""
-        if len(seconds) > 1:
-            took = f"median {took}, best {best:.1f} µs, of {len(seconds)}"
+        took, where = "", ""
+        if len(seconds) > 1:  # one launch also loads the kernel: that is no time of the kernel
+            took = f", median {middle:.1f} µs, best {best:.1f} µs, of {len(seconds)}"
             where = f" in iteration {self.iteration}"
         same = "same" if self.blocks else "no memory to compare"
         how = same if self.same else f"DIFFERS{where}"
-        head = f"{shown(self.kernel)}: {how}, {took}"
+        head = f"{shown(self.kernel)}: {how}{took}"
         return "\n".join([head, *map(str, self.differences)])
 
 

@@ -75,7 +75,7 @@ def test_a_replay_names_the_compiled_size(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     words = ("run", "--device", "softgpu", "--record", out, "--", program(EXACT))
     assert "recorded launch 1 of fill" in command(*words, **hip()).stderr
-    assert replay(out, "--block", "64x1").stdout.startswith("fill: same, ")
+    assert replay(out, "--block", "64x1").stdout.startswith("fill: same\n")
     done = replay(out, "--block", "8x8")
     assert_sentence(
         done.returncode, done.stderr, f"the block is (8, 8, 1): kernel 'fill' was compiled {ONLY}"

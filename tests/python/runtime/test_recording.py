@@ -25,7 +25,7 @@ def test_a_kernel_that_shares_its_name_is_recorded_by_the_full_one(tmp_path: Pat
     out, path = tmp_path / "recording", program(SOURCES["samename"], 2)
     words = ("run", "--device", "softgpu", "--kernel", "second::*", "--record", out, "--", path)
     assert "recorded launch 1 of second::mark, " in command(*words, **hip()).stderr
-    assert replay(out).stdout.startswith("second::mark: same, ")
+    assert replay(out).stdout.startswith("second::mark: same\n")
 
 
 @pytest.mark.check
@@ -37,7 +37,7 @@ def test_recording_and_replaying_need_no_numpy(
     done = command(*words, "--", program(), **without_numpy)
     assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
     again = ("replay", "--device", "softgpu", tmp_path / "recording")
-    assert command(*again, **without_numpy).stdout.startswith("halve: same, ")
+    assert command(*again, **without_numpy).stdout.startswith("halve: same\n")
     other = command(*again, "--grid", 1, **without_numpy)
     assert (other.returncode, "bytes differ" in other.stdout) == (1, True)
     refused = command(*again, "--tolerance", 1, **without_numpy)

@@ -25,9 +25,10 @@ def test_a_replay_of_several_launches_says_which_it_makes(tmp_path: Path) -> Non
 def test_a_replay_leaves_the_same_memory(recorded: Path) -> None:
     done = replay(recorded)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("halve: same, ")
+    assert done.stdout.startswith("halve: same\n")
     other = replay(recorded, "--grid", 4, "--block", 16, "--iterations", 3)
     assert other.stdout.startswith("halve: same, median ")
+    assert other.stderr == "mgpu-rt: EMULATED: no GPU was timed\n"
 
 
 def test_a_replay_that_writes_less_says_where(recorded: Path) -> None:
@@ -66,7 +67,7 @@ def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
     read = command("inspect", "--no-device", evil, **hip())
     assert traced.stderr.startswith(f"{shown}<2, 32>(0x")
     assert kept.stderr.startswith(f"mgpu_rt: recorded launch 1 of {shown}, 256 bytes, in ")
-    assert again.stdout.startswith(f"{shown}: same, ")
+    assert again.stdout.startswith(f"{shown}: same\n")
     assert f"  kernel {shown}\n" in read.stdout
     for said in (traced.stderr, kept.stderr, again.stdout, read.stdout):
         assert all(line.isprintable() for line in said.splitlines())
@@ -77,7 +78,7 @@ def test_a_terminal_may_lack_letters(recorded: Path, tmp_path: Path) -> None:
     copy = changed(recorded, tmp_path / "copy", lambda launch: launch.update(label=label))
     done = command("replay", "--device", "softgpu", copy, **hip(), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "lve\\u001b[31m\\u000a: same, " in done.stdout
+    assert "lve\\u001b[31m\\u000a: same\n" in done.stdout
 
 
 def test_a_recording_that_was_changed_is_refused(recorded: Path, tmp_path: Path) -> None:

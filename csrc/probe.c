@@ -49,13 +49,10 @@ static const char *why_not_shared(const struct image *image, size_t size) {
     if (image->size == 0 || image->size > size)
         return "it does not contain its own size";
     if (!image->writable)
-        return image->settable
-                   ? "the program may set its constants through HIP, and each load resets "
-                     "them (unless MGPU_RT_EXCLUSIVE=on)"
-                   : NULL;
+        return NULL;
     return image->opaque
                ? "kernels can write to its globals, or to those of parts that cannot be read"
-               : "kernels can write to its globals, which each load resets";
+               : "kernels or the host can write to its globals, which each load resets";
 }
 
 static int judge_image(void) {

@@ -1,7 +1,6 @@
 #include "abi/exclusive_end.h"
 #include "driver/exclusive.h"
 #include "memory/registrations.h"
-#include "modules/modules.h"
 #include "streams/lazy_sync.h"
 
 /* ms. No thread holds tables_lock for so long: then the calling thread itself holds it. */
@@ -13,7 +12,6 @@ bool exclusive_end(void) {
         return false;
     pthread_mutex_unlock(&tables_lock);
     PROOF_STEP(other_code_sees_settled_work, lazy_settle(NULL));
-    PROOF_STEP(other_code_shares_no_constants, module_unshare_constants());
     PROOF_STEP(other_code_finds_nothing_registered, registrations_give_back());
     return true;
 }

@@ -15,9 +15,8 @@ static struct advice no_such_global = {
 /* The global may lie where the program had pageable memory, as HIP has described it before. From
  * this call on HIP describes the global as device memory.
  *
- * The program may write to the returned address, even if the image declares the global as a
- * constant. So the library reserves the module for this program's load: no other load gets the
- * module, and mgpuModuleUnload unloads the module from HIP. */
+ * The program may write to the returned address. HIP knows no global of a module that serves
+ * several loads (image.h). */
 void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, const char *name) {
     (void)thread_get();
     const char *text = name ? name : "(null)";
@@ -28,11 +27,6 @@ void impl_mgpuModuleGetGlobal(void **devPtr, size_t *bytes, hipModule_t module, 
     if (state == MODULE_IDLE) {
         REPORT(global_expression, refusal_of_module(), &inquiry_of_unloaded, text, (void *)module);
         return;
-    }
-    if (state == MODULE_LIVE) {
-        pthread_mutex_lock(&tables_lock);
-        module_make_private(known);
-        pthread_mutex_unlock(&tables_lock);
     }
     REPORT(global_expression, hip.ModuleGetGlobal(devPtr, bytes, module, name), &no_such_global,
            (void *)module, text);

@@ -67,26 +67,6 @@ static struct load *load_uncached(struct load *load) {
     return load;
 }
 
-/* Unloads the idle modules whose constants other code may have set, at the first load after a call
- * of other code. */
-static void note_settable(bool shared) {
-    static bool some_are_shared;
-    if (exchange_relaxed(&some_are_shared, shared) && !shared)
-        PROOF_STEP(other_code_may_set_constants, module_unshare_constants());
-}
-
-/* Returns `kept`, unless other code may have set its constants: then releases the module, and the
- * load gets a module of its own. The probe follows the take. Otherwise another thread could get the
- * module after the probe, let other code set its constants, and unload it. */
-static struct module *confirm_settable(struct load *load, struct module *kept) {
-    const bool confirmed = PROOF(nobody_sets_its_constants, sole_user_of_hip());
-    if (kept && !confirmed)
-        module_release(kept);
-    load->shared &= confirmed;
-    note_settable(load->shared);
-    return confirmed ? kept : NULL;
-}
-
 /* Loads a module for the program. The result contains the module, or the reason why there is no
  * module. Reports nothing. */
 static struct load module_load(struct thread *thread, const void *data) {
@@ -106,10 +86,8 @@ static struct load module_load(struct thread *thread, const void *data) {
     /* The table may have an idle module of these bytes. */
     load.constant =
         load.constant || PROOF(image_stays_as_it_is, mapped_for_good(data, load.image.size));
-    load.shared = module_may_share(&load.image);
+    load.shared = !load.image.writable;
     kept = load.shared ? module_lookup_table(&load) : NULL;
-    if (UNLIKELY(load.image.settable))
-        kept = confirm_settable(&load, kept);
     if (kept)
         return *hit(&load, kept);
 

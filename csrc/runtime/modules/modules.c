@@ -82,8 +82,7 @@ static void bind_slot(const struct load *load, struct module *module) {
         return;
     load->thread->loaded = module;
     const size_t number = number_image(load);
-    const bool lasts = module->shared && (!module->image.settable || exclusive_hip());
-    if (lasts && number && has_slot(load->thread, number))
+    if (module->shared && number && has_slot(load->thread, number))
         load->thread->modules[number] = (struct module_slot){
             module, module_version_and_state(module_version(module), MODULE_IDLE)};
 }
@@ -168,11 +167,6 @@ struct module *module_lookup_table(const struct load *load) {
 
 /* ---- entering ---- */
 
-bool module_may_share(const struct image *image) {
-    return !image->writable &&
-           PROOF(nobody_sets_its_constants, !image->settable || sole_user_so_far());
-}
-
 /* Returns whether module_cost_all equals the sum of all modules' costs. Under tables_lock. */
 CHECKS bool cost_agrees(void) {
     size_t cost = 0;
@@ -229,16 +223,6 @@ hipError_t module_unload_removed(const struct removed_module *removed) {
     const hipError_t error = hip.ModuleUnload(removed->handle);
     free(removed->copy);
     return error;
-}
-
-/* The version stays odd. */
-void module_make_private(struct module *module) {
-    if (!module->shared)
-        return;
-    remove_image(module);
-    module->shared = false;
-    PROOF_STEP(no_slot_has_a_private_module,
-               store_release(&module->version, module_version(module) + 2));
 }
 
 void module_invalidate(hipModule_t handle) {

@@ -140,16 +140,9 @@ struct load {
     struct image image; /* image.bytes is NULL if the library has not read the image */
     int device;
     bool constant;       /* the image can neither change nor be unmapped */
-    bool shared;         /* the module may serve later loads */
+    bool shared;         /* the module may serve later loads: they would see no change of globals */
     unsigned char *copy; /* the copy of the image, or NULL */
 };
-
-/* Returns true if one module may serve all loads of an image, one load after another. If the
- * program can change the image's globals, a shared module would show a later load the changes from
- * an earlier load. Other code can set constants by their names. So the answer for an image with
- * such constants holds for one call of the library, and a later sole_user_of_hip must confirm it.
- */
-bool module_may_share(const struct image *image);
 
 /* Returns an idle module of the load's image on the load's device; from now on the program holds
  * the module. The function serves an image at a new address, or an image whose module another
@@ -187,10 +180,6 @@ hipError_t module_unload_removed(const struct removed_module *removed);
  * the function is unknown. Searches all modules. Under tables_lock. */
 const struct function *module_search(hipFunction_t handle, struct module **holder);
 
-/* Prevents other loads from using the module once the program has unloaded it. Under tables_lock.
- */
-void module_make_private(struct module *module);
-
 /* Keeps a module loaded for a graph that launches the module's kernels. HIP does not unload the
  * module until module_let_go was called as often as module_hold. If the program has unloaded a
  * private module in the meantime, the last module_let_go makes HIP unload it. */
@@ -225,10 +214,6 @@ void module_enforce_limit(void);
 /* Pins or unpins a module. The library does not evict a pinned module at a limit, but the manager
  * and mgpu_rt_empty_cache can evict the module. */
 void module_pin(void *handle, int pinned);
-
-/* Ends the sharing of modules whose image has constants, and unloads these modules if they are
- * idle. The library calls this function when other code may call HIP (driver/exclusive.h). */
-void module_unshare_constants(void);
 
 extern const struct cache module_cache;
 

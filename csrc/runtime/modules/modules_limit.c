@@ -122,20 +122,6 @@ static int trim_modules(int device) {
     return total;
 }
 
-void module_unshare_constants(void) {
-    struct removed_module evicted;
-    for (struct module *module = handle_first(&module_map); module; module = handle_next(module)) {
-        pthread_mutex_lock(&tables_lock);
-        const bool settable = module_is_known(module) && module->shared && module->image.settable;
-        if (settable)
-            module_make_private(module);
-        const bool taken = settable && take_out(module, &evicted);
-        pthread_mutex_unlock(&tables_lock);
-        if (taken)
-            (void)unload(&evicted);
-    }
-}
-
 /* ---- for the manager ---- */
 
 static size_t list_modules(struct cached *out, size_t room) {

@@ -194,8 +194,7 @@ struct module {
         uint64_t version_and_state; /* both */
         struct {
             uint32_t state;   /* enum module_state */
-            uint32_t version; /* changes when the entry begins or ceases to serve a module, or when
-                               * the module becomes private */
+            uint32_t version; /* changes when the entry begins or ceases to serve a module */
         };
     };
     int device;

@@ -293,7 +293,6 @@ bool model_event_is_alive(hipEvent_t event) {
 
 static char module_handles[MOST_MODULES][64];
 unsigned char model_images[2][IMAGE_BYTES] = {"one", "another"};
-bool model_has_constants;
 
 unsigned model_module(const void *handle) {
     const unsigned number = (unsigned)(((const char *)handle - module_handles[0]) / 64);
@@ -308,7 +307,6 @@ static hipError_t module_load(hipModule_t *module, const void *image) {
         if (!world.modules[i].alive) {
             world.modules[i].alive = true;
             world.modules[i].loads++;
-            world.modules[i].set = false;
             world.modules[i].device = world.device[model_self()];
             world.modules[i].image = image == model_images[1];
             *module = (hipModule_t)module_handles[i];
@@ -332,18 +330,11 @@ static hipError_t module_function(hipFunction_t *function, hipModule_t module, c
     return hipSuccess;
 }
 
-void model_other_code_sets(const void *module) {
-    model_report(HIP_ModuleGetGlobal);
-    explore_point();
-    world.modules[model_module(module)].set = true;
-}
-
 struct image __wrap_image_describe(const void *data) {
     return (struct image){.bytes = data,
                           .size = IMAGE_BYTES,
                           .head = 16,
                           .hash = data == model_images[1] ? 2 : 1,
-                          .settable = model_has_constants,
                           .kind = IMAGE_ELF};
 }
 bool __wrap_mapped_for_good(const void *data, size_t bytes) {

@@ -52,7 +52,6 @@ struct world {
         bool alive;
         unsigned image, loads; /* the module's image, and how often the image was loaded */
         int device;
-        bool set; /* other code has set a constant of the module */
     } modules[MOST_MODULES];
     struct {
         bool alive;
@@ -124,7 +123,6 @@ void model_report(unsigned function);
 void model_other_code_allocates(void);
 void model_other_code_records(hipEvent_t event, unsigned stream);
 void model_other_code_launches(unsigned stream, void *address);
-void model_other_code_sets(const void *module);
 /* Destroys a stream, or creates one that ignores the null stream. */
 void model_other_code_destroys(hipStream_t stream);
 hipStream_t model_other_code_creates(void);
@@ -137,7 +135,6 @@ void model_lose_device(void);
 /* The images that threads may load. */
 enum { IMAGE_BYTES = 64 };
 extern unsigned char model_images[2][IMAGE_BYTES];
-extern bool model_has_constants; /* HIP knows constants of the images by name */
 
 bool model_event_is_past(hipEvent_t event);
 bool model_event_is_alive(hipEvent_t event);

@@ -1,10 +1,9 @@
 /* HIP reports who calls it, and other code calls HIP at each step of the library's hits. The
- * program owns no stream and no module. One idle stream and one idle module are cached. */
+ * program owns no stream. One idle stream is cached. */
 #include "driver/witness.c"
 
 #include "program.h"
 
-#include "modules/modules.h"
 #include "shared/caches.h"
 #include "streams/streams_pool.h"
 
@@ -89,46 +88,6 @@ static void set_up(bool exclusive) {
     thread_get()->stream = NULL;
 }
 
-/* ---- modules, whose constants other code may set ---- */
-
-static struct held *load(unsigned object) {
-    struct held *held = program_asks(object);
-    const hipModule_t made = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
-    explore_require(!world.modules[model_module(made)].set,
-                    "a module was handed out whose constants other code has set");
-    program_has(held, made);
-    return held;
-}
-
-static void unload(unsigned object) {
-    PROGRAM_ENDS(object, impl_mgpuModuleUnload(handle));
-}
-
-static void set_constant(unsigned object) {
-    model_other_code_sets(load(object)->handle);
-    unload(object);
-}
-
-static void set_unheard(void) {
-    profiler_starts();
-    set_constant(1);
-}
-
-#define MODULES(PLAYS)                                                                             \
-    PLAYS("load 0", (void)load(0))                                                                 \
-    PLAYS("load 1, other code sets its constant, unload 1", set_constant(1))                       \
-    PLAYS("a profiler starts, and the same", set_unheard())                                        \
-    PLAYS("other code allocates", model_other_code_allocates())
-
-static void set_up_modules(bool exclusive) {
-    model_start(0, exclusive);
-    program_reports_by_word();
-    model_has_constants = true;
-    const hipModule_t made = impl_mgpuModuleLoad(model_images[0], IMAGE_BYTES);
-    (void)impl_mgpuModuleGetFunction(made, "kernel");
-    impl_mgpuModuleUnload(made);
-}
-
 /* With the user's word, the library makes no probe, and nobody may take the reports. */
 #define STREAMS_WORD(PLAYS)                                                                        \
     PLAYS("create 0", (void)create(0))                                                             \
@@ -136,19 +95,6 @@ static void set_up_modules(bool exclusive) {
     PLAYS("create 1, other code works on it, destroy 1", serve_other_code(1))                      \
     PLAYS("create 1, other code replaces it by its own stream, destroy that", replace(1))          \
     PLAYS("other code allocates", model_other_code_allocates())
-#define MODULES_WORD(PLAYS)                                                                        \
-    PLAYS("load 0", (void)load(0))                                                                 \
-    PLAYS("load 0, unload it, load 0", load_again())                                               \
-    PLAYS("load 1, other code sets its constant, unload 1", set_constant(1))                       \
-    PLAYS("other code allocates", model_other_code_allocates())
-
-static void load_again(void) {
-    (void)load(0);
-    unload(0);
-    (void)load(0);
-}
 
 SCENARIO(streams_reported, "streams-reported", true, set_up, STREAMS);
-SCENARIO(modules_reported, "modules-reported", true, set_up_modules, MODULES);
 SCENARIO(streams_word, "streams-word", false, set_up, STREAMS_WORD);
-SCENARIO(modules_word, "modules-word", false, set_up_modules, MODULES_WORD);

@@ -74,7 +74,7 @@ def test_images_of_a_lowered_program_are_described() -> None:
     for words in (
         "a shared library or program for x86-64, 1 image",
         "(kernels_binary): an AMDGPU code object of version 4 for gfx90a, 4,984 ",
-        "each load gets a module of its own: kernels can write to its globals",
+        "each load gets a module of its own: kernels or the host can write to its globals",
         "launches (4 bytes)",
         "softgpu gfx90a (emulated): fits",
         "at most 256 a block; wavefronts of 64",

@@ -227,7 +227,7 @@ OTHER_LOOK_UP = f"{THE_LOAD}its module goes to mgpuModuleGetFunction"
         ),
         (
             before_21().replace(PTX, WRITABLE),
-            f"{THE_LOAD}kernels can write to its globals, which each load resets",
+            f"{THE_LOAD}kernels or the host can write to its globals, which each load resets",
         ),
         (WITHOUT_END, f"{THE_LOAD}it does not contain its own size"),
     ],

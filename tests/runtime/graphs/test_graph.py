@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_cases, in_child
 from tests.support.graphs import KIB, built, first, replay
-from tests.support.images import code_object, exports_a_constant
+from tests.support.images import code_object
 from tests.support.known import KERNEL, forum
 from tests.support.patience import wait_for_end
 
@@ -37,35 +37,6 @@ def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu, program: str) -> None:
     assert mgpu.count("hipModuleUnload") == 1
     assert mgpu.stub.hipstub_misuse() == 0
     assert mgpu.stderr() == ""
-
-
-#: No other code calls HIP, so the library caches modules whose constants HIP knows by name.
-CONSTANTS = {
-    "global": {"MGPU_RT_EXCLUSIVE": "on"},
-    "other code": {"HIPSTUB_TELLS": "1", "HIPSTUB_VERSION": "70253211"},
-}
-
-
-@in_cases(CONSTANTS)
-def test_an_unloaded_module_of_a_graph_serves_no_load(mgpu: Mgpu, case: str) -> None:
-    """The program has asked for a constant's address, or other code calls HIP. So the constants may
-    have changed. The first graph ends HIP's reports."""
-    stream, image = mgpu.StreamCreate(), mgpu.image(exports_a_constant())
-    module = mgpu.load(image)
-    with built(mgpu) as graph:
-        mgpu.launch(mgpu.function(module, "read"), stream)
-    if case == "global":
-        address, size = mgpu.ffi.new("void **"), mgpu.ffi.new("size_t *")
-        mgpu.ModuleGetGlobal(address, size, module, mgpu.name("factor"))
-    mgpu.ModuleUnload(module)
-    assert mgpu.load(image) != module
-    assert mgpu.stderr() == ""
-    for use in (mgpu.ModuleUnload, lambda handle: mgpu.function(handle, "read")):
-        use(module)
-        assert "failed with 'hipErrorNotFound'" in mgpu.stderr()
-    before = mgpu.count("hipModuleUnload")  # a refused unload asks HIP for its error
-    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
-    assert mgpu.count("hipModuleUnload") == before + 1
 
 
 # ---- what cannot be in a graph -------------------------------------------------------------------

@@ -97,30 +97,6 @@ def test_an_absent_global_is_named(mgpu: Mgpu) -> None:
     assert "no global 'absent'" in text
 
 
-@in_child()
-def test_a_module_whose_global_was_asked_for_is_not_kept(mgpu: Mgpu) -> None:
-    """The program may have written to the global, even if the image calls it constant."""
-    image = mgpu.image(code_object("forum"))
-    module = mgpu.load(image)
-    _global(mgpu, module, b"absent")
-    mgpu.ModuleUnload(module)
-    assert mgpu.count("hipModuleUnload") == 1
-    mgpu.load(image)
-    assert mgpu.count("hipModuleLoadData") == 2
-
-
-@in_child(HIPSTUB_REUSE="1")
-def test_a_module_whose_global_was_asked_for_leaves_the_table_of_images(mgpu: Mgpu) -> None:
-    """If the table of images kept the unloaded module and HIP reused the module's handle, the
-    table's entry would link to itself."""
-    image = mgpu.image(code_object("forum"))
-    first = mgpu.load(image)
-    _global(mgpu, first, b"absent")
-    mgpu.ModuleUnload(first)
-    assert mgpu.load(image) == first
-    assert mgpu.load(image) != first
-
-
 @in_child(MGPU_RT_EXCLUSIVE="on")
 def test_a_global_may_lie_where_the_host_had_memory(mgpu: Mgpu) -> None:
     """HIP may load the module where the program has unmapped its memory, so the library asks HIP

@@ -13,7 +13,6 @@ static bool add_elf(struct image *whole, struct view *entry) {
     struct image image = {.bytes = entry->bytes};
     image_describe_elf(&image, entry);
     whole->writable |= DOUBT(bundle_entry_is_writable, image.writable);
-    whole->settable |= image.settable;
     if (image.machine)
         whole->machine = image.machine;
     return image.size != 0;
@@ -24,13 +23,6 @@ static bool add_entry(struct image *whole, struct view *entry) {
         return add_elf(whole, entry);
     whole->writable = whole->opaque = true;
     return true;
-}
-
-/* Completes the facts once all entries are read. */
-static void set_size(struct image *whole, uint64_t size, size_t head) {
-    whole->size = size;
-    whole->head = head;
-    whole->settable = whole->settable && !whole->writable;
 }
 
 /* ---- clang's offload bundle ---- */
@@ -81,7 +73,8 @@ void image_describe_bundle(struct image *image, struct view *view) {
     const uint64_t end = view_holds(view, 0, BUNDLE_HEAD) ? read_bundle_table(image, view) : 0;
     if (!end || !view_holds(view, 0, end))
         return;
-    set_size(image, end, BUNDLE_HEAD);
+    image->size = end;
+    image->head = BUNDLE_HEAD;
     image->sized_by_tables = true;
 }
 
@@ -141,6 +134,8 @@ void image_describe_fatbin(struct image *image, struct view *view) {
         header.header_size < sizeof header || !view_holds(view, 0, size))
         return;
     struct view whole = view_part(view, 0, size);
-    if (read_entries(image, &whole, header.header_size))
-        set_size(image, size, sizeof header);
+    if (!read_entries(image, &whole, header.header_size))
+        return;
+    image->size = size;
+    image->head = sizeof header;
 }

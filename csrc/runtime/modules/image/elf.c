@@ -1,5 +1,5 @@
-/* Reads the size of code objects (AMD) and cubins (NVIDIA). Finds out whether a kernel or the host
- * can write to the globals in such a file. */
+/* Reads the size of code objects (AMD) and cubins (NVIDIA). Finds out whether a kernel can write to
+ * the globals in such a file, or the host can set its constants. */
 #include "modules/image/formats.h"
 
 #include <elf.h>
@@ -125,9 +125,13 @@ static bool has_variables(const struct image *image, const Elf64_Ehdr *header,
     return false;
 }
 
-/* Returns true for the section of CUDA's __constant__ variables. */
-static bool is_constants(const Elf64_Shdr *section, const struct names *names) {
+/* Returns true for a table of symbols that names variables, and for the section of CUDA's
+ * __constant__ variables. */
+static bool has_constants(const struct image *image, const Elf64_Ehdr *header,
+                          const Elf64_Shdr *section, const struct names *names) {
     static const char constants[] = ".nv.constant3";
+    if (section->sh_type == SHT_DYNSYM)
+        return has_variables(image, header, section);
     return section->sh_size != 0 && section->sh_name < names->size &&
            strncmp(names->text + section->sh_name, constants, sizeof constants - 1) == 0;
 }
@@ -138,11 +142,9 @@ static void describe_sections(struct image *image, const Elf64_Ehdr *header) {
     const struct names names = names_at(image, header, header->e_shstrndx);
     for (unsigned i = 1; i < header->e_shnum; i++) {
         const Elf64_Shdr section = section_of(image->bytes, header, i);
-        image->writable |= DOUBT(section_is_writable, is_writable(&section, &names));
-        image->settable |= section.sh_type == SHT_DYNSYM ? has_variables(image, header, &section)
-                                                         : is_constants(&section, &names);
+        image->writable |= DOUBT(section_is_writable, is_writable(&section, &names)) ||
+                           DOUBT(host_sets_constants, has_constants(image, header, &section, &names));
     }
-    image->settable = image->settable && !image->writable;
 }
 
 /* Returns whether a file has the form that this reader supports. The driver judges all other forms.

@@ -40,8 +40,7 @@ static void describe_text(struct image *image, struct view *view) {
     image->size = length + 1;
     image->head = 1;
     image->sized_by_tables = true; /* a search through the text must find its end */
-    image->writable = ptx_has(text, ".global");
-    image->settable = !image->writable && ptx_has(text, ".const");
+    image->writable = ptx_has(text, ".global") || ptx_has(text, ".const");
 }
 
 enum { TEXT = 8 }; /* this many bytes are enough to recognise a text; every image has more */

@@ -32,8 +32,8 @@ struct image {
     enum image_kind kind;
     uint16_t machine;     /* e_machine of an ELF */
     bool sized_by_tables; /* the head does not contain the size */
-    bool writable;        /* contains, or may contain, device globals that a kernel can write */
-    bool settable;        /* no kernel writes to globals, but the host can set constants by name */
+    bool writable;        /* contains, or may contain, globals that a kernel can write, or constants
+                           * that the host can set by name */
     bool opaque;          /* parts of the image are compressed, or of an unsupported kind */
 };
 

@@ -64,7 +64,6 @@ static const char *const unshared_reasons[UNSHARED_REASONS] = {
     [UNSHARED_NOT] = "",
     [UNSHARED_CACHE_OFF] = "MGPU_RT_CACHE=off",
     [UNSHARED_WRITABLE] = "writable globals",
-    [UNSHARED_SETTABLE] = "constants that the program may set through HIP",
     [UNSHARED_OPAQUE] = "it may have writable globals, in parts that cannot be read",
 };
 static const char *const hows[CALL_HOWS] = {[CALL_PLAIN] = "",          [CALL_HIT] = "hit",

@@ -45,7 +45,7 @@ static enum unshared why_unshared(const struct image *image) {
     if (!cache_is_on(CACHE_MODULES))
         return UNSHARED_CACHE_OFF;
     if (!image->writable)
-        return !image->settable || sole_user_so_far() ? UNSHARED_NOT : UNSHARED_SETTABLE;
+        return UNSHARED_NOT;
     return image->opaque ? UNSHARED_OPAQUE : UNSHARED_WRITABLE;
 }
 

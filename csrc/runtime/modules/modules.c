@@ -89,67 +89,42 @@ static void bind_slot(const struct load *load, struct module *module) {
 
 /* ---- the table of images, under tables_lock ----
  *
- * The shared modules that one image has on a device form a ring. The first module of each ring is
- * in a chain of the table. */
+ * A chain of the table contains the shared modules whose images have one place, newest first. */
 
 static struct module *images[IMAGE_BUCKETS];
 
-static bool has_image(const struct module *module, const struct image *image, int device) {
-    return module->image.hash == image->hash &&
-           PROOF(module_is_of_the_device, module->device == device) &&
-           module->image.size == image->size &&
+static bool has_image(const struct module *module, const struct image *image) {
+    return module->image.size == image->size &&
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
-/* Returns the link to the first module of an image's ring; the link is NULL if there is no ring. */
-static struct module **find_ring(const struct image *image, int device) {
-    struct module **link = &images[image->hash % IMAGE_BUCKETS];
-    while (*link && !has_image(*link, image, device))
-        link = &(*link)->next_image;
-    return link;
-}
-
-/* Makes another module of the ring the ring's first. */
-static void begin_ring(struct module **link, struct module *first) {
-    first->next_image = (*link)->next_image;
-    *link = first;
-}
-
 static void insert_image(struct module *module) {
-    struct module **link = find_ring(&module->image, module->device), *first = *link;
-    struct module *last = first ? first->last_alike : module;
-    module->next_alike = first ? first : module;
-    module->last_alike = last;
-    last->next_alike = module->next_alike->last_alike = module;
-    if (!first) {
-        module->next_image = NULL;
-        *link = module;
-    }
+    struct module **link = &images[module->image.hash % IMAGE_BUCKETS];
+    module->next_image = *link;
+    module->image_link = link;
+    if (*link)
+        (*link)->image_link = &module->next_image;
+    *link = module;
 }
 
 static void remove_image(struct module *module) {
-    struct module **link = &images[module->image.hash % IMAGE_BUCKETS];
-    while (*link && *link != module)
-        link = &(*link)->next_image;
-    if (*link && module->next_alike != module)
-        begin_ring(link, module->next_alike);
-    else if (*link)
-        *link = module->next_image;
-    module->next_alike->last_alike = module->last_alike;
-    module->last_alike->next_alike = module->next_alike;
+    *module->image_link = module->next_image;
+    if (module->next_image)
+        module->next_image->image_link = module->image_link;
 }
 
 /* Visits at most MOST_VISITED modules of the image, because a program may hold thousands of them.
- * The next search begins where this search ends. */
+ */
 static struct module *take_image(const struct load *load) {
-    struct module **link = find_ring(&load->image, load->device), *const first = *link;
-    int visited = 0;
-    for (struct module *module = first; module; module = *link) {
-        begin_ring(link, module->next_alike);
-        if (module_state(module) == MODULE_IDLE && module_acquire(module))
+    struct module *module = images[load->image.hash % IMAGE_BUCKETS];
+    for (int visited = 0; module && visited < MOST_VISITED; module = module->next_image) {
+        if (module->image.hash != load->image.hash ||
+            !PROOF(module_is_of_the_device, module->device == load->device))
+            continue;
+        visited++;
+        if (module_state(module) == MODULE_IDLE && has_image(module, &load->image) &&
+            module_acquire(module))
             return module;
-        if (*link == first || ++visited == MOST_VISITED)
-            break;
     }
     return NULL;
 }

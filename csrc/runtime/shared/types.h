@@ -137,6 +137,7 @@ struct event {
                          * those that have not ended */
     uint64_t noted;     /* the value of `records` at the start of the record that has this point */
     struct point point; /* the point of the last record, if records == noted - 1 */
+    uint64_t graph; /* the graph in which the event was created or last recorded, or 0 (graphs/) */
     struct stream *captured; /* the stream on which the event was last recorded, if that stream was
                               * being captured; updated only while some stream is external */
 };
@@ -205,11 +206,11 @@ struct module {
     bool shared;         /* the module may be cached and handed out again (image.h says when) */
     uint64_t uses, last_use; /* the owner's */
     /* Under tables_lock. */
-    bool pinned;               /* the caches never evict this module, even above a limit */
-    unsigned graphs;           /* number of graphs that launch the module's kernels: HIP does not
-                                * unload the module while there are any */
-    struct module *next_image; /* chain in the table of images, if the module is the ring's first */
-    struct module *next_alike, *last_alike; /* the ring of modules that one image has on a device */
+    bool pinned;     /* the caches never evict this module, even above a limit */
+    unsigned graphs; /* number of graphs that launch the module's kernels: HIP does not
+                      * unload the module while there are any */
+    struct module *next_image,
+        **image_link; /* chain in the table of images, and the link to here */
     struct function *functions;
 };
 

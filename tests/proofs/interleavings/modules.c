@@ -75,15 +75,10 @@ static void visit(void) {
     PLAYS("reset device 1", program_reset_modules(1, module_invalidate_all))
 
 static bool in_images(const struct module *module) {
-    const struct module *first = images[module->image.hash % IMAGE_BUCKETS];
-    for (; first; first = first->next_image) {
-        const struct module *one = first;
-        do
-            if (one == module)
-                return true;
-        while ((one = one->next_alike) != first);
-    }
-    return false;
+    const struct module *one = images[module->image.hash % IMAGE_BUCKETS];
+    while (one && one != module)
+        one = one->next_image;
+    return one;
 }
 
 static void check(void) {

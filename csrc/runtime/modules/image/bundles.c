@@ -27,31 +27,28 @@ static bool add_entry(struct image *whole, struct view *entry) {
 
 /* ---- clang's offload bundle ---- */
 
+/* A bundle's head is its magic and the number of its entries. The name of an entry follows directly
+ * after the entry. */
+enum { BUNDLE_MAGIC = 24, BUNDLE_HEAD = BUNDLE_MAGIC + sizeof(uint64_t) };
+
+struct bundle_entry {
+    uint64_t offset, size, name_size;
+};
+
 bool image_is_bundle(struct view *view) {
     static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
     return view_holds(view, 0, BUNDLE_MAGIC) && memcmp(view->bytes, magic, BUNDLE_MAGIC) == 0;
 }
 
-static uint64_t count_of(const unsigned char *bundle) {
-    uint64_t count;
-    memcpy(&count, bundle + BUNDLE_MAGIC, sizeof count);
-    return count;
-}
-
-static struct bundle_entry bundle_entry_at(const unsigned char *bundle, size_t at) {
-    struct bundle_entry entry;
-    memcpy(&entry, bundle + at, sizeof entry);
-    return entry;
-}
-
 /* Returns the end of the last entry, or of the table; 0 if the table or an entry cannot be read. */
 static uint64_t read_bundle_table(struct image *image, struct view *view) {
-    const uint64_t count = count_of(view->bytes);
-    uint64_t at = BUNDLE_HEAD, end = BUNDLE_HEAD;
+    uint64_t at = BUNDLE_HEAD, end = BUNDLE_HEAD, count;
+    memcpy(&count, view->bytes + BUNDLE_MAGIC, sizeof count);
     for (uint64_t i = 0; i < count; i++) {
         if (i == ENTRIES || !view_holds(view, at, sizeof(struct bundle_entry)))
             return 0;
-        const struct bundle_entry entry = bundle_entry_at(view->bytes, at);
+        struct bundle_entry entry;
+        memcpy(&entry, view->bytes + at, sizeof entry);
         at += sizeof entry;
         if (entry.name_size > NAME_BYTES || !view_holds(view, at, entry.name_size))
             return 0;

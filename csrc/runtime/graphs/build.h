@@ -13,11 +13,6 @@
 #include <pthread.h>
 
 /* The first member of an entry in a graph's lists is a pointer to the next entry. */
-struct graph_event { /* created or recorded since the graph was begun */
-    void *next;
-    hipEvent_t handle;
-};
-
 /* Memory of the graph: no other caller gets it while the graph exists. */
 struct graph_block {
     void *next;
@@ -45,6 +40,7 @@ struct graph_module {
 struct mgpu_rt_graph {
     hipGraph_t graph;
     hipGraphExec_t executable; /* NULL: the graph has no nodes */
+    uint64_t number;           /* no other graph has it */
     int device;
     bool of_function; /* mgpu-rt lower --graph: if the graph cannot be built, the function's calls
                        * run without a graph */
@@ -52,7 +48,7 @@ struct mgpu_rt_graph {
     bool launched;    /* launched at least once */
     hipGraphNode_t last;
     size_t node_count;
-    void *events, *blocks, *memory, *modules; /* lists of the structs above */
+    void *blocks, *memory, *modules; /* lists of the structs above */
 };
 
 /* The graph that the calling thread is building; NULL: none. */

@@ -4,8 +4,7 @@
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
-
-#include <stdlib.h>
+#include "streams/events.h"
 
 static const char launch_call[] =
     "hipGraphAddKernelNode(&node, graph, dependencies, count, &params)";
@@ -20,47 +19,28 @@ static void built_synchronize(hipStream_t stream) {
     (void)stream; /* later nodes follow the stream's nodes */
 }
 
-/* Returns the pointer to an event in the graph's list. The list contains the events that were
- * created or recorded since the graph was begun. For other events, the pointer is NULL. */
-static void **find_event(hipEvent_t handle) {
-    void **link = &graph_building->events;
-    for (struct graph_event *event; (event = *link) && event->handle != handle;)
-        link = &event->next;
-    return link;
+/* Returns true if the program created or recorded the event while it built this graph. */
+static bool is_of_graph(hipEvent_t handle) {
+    const struct event *event = event_held(handle);
+    return event && event->graph == graph_building->number;
 }
 
-static void insert_event(hipEvent_t handle) {
-    if (*find_event(handle))
-        return;
-    struct graph_event *event = graph_list_add(&graph_building->events, sizeof *event);
+static void built_record(hipEvent_t handle, hipStream_t stream) {
+    struct event *event = event_held(handle);
+    (void)stream; /* later nodes follow all nodes so far */
     if (event)
-        event->handle = handle;
+        event->graph = graph_building->number;
 }
 
 static hipEvent_t built_event_create(void) {
     const hipEvent_t handle = impl_mgpuEventCreate();
-    if (handle)
-        insert_event(handle);
+    built_record(handle, NULL);
     return handle;
-}
-
-static void built_event_destroy(hipEvent_t handle) {
-    void **link = find_event(handle);
-    struct graph_event *event = *link;
-    if (event)
-        *link = event->next;
-    free(event);
-    impl_mgpuEventDestroy(handle);
-}
-
-static void built_record(hipEvent_t handle, hipStream_t stream) {
-    (void)stream; /* later nodes follow all nodes so far */
-    insert_event(handle);
 }
 
 static void built_wait_event(hipStream_t stream, hipEvent_t handle) {
     (void)stream;
-    const bool is_known = PROOF(event_is_of_the_graph, *find_event(handle));
+    const bool is_known = PROOF(event_is_of_the_graph, is_of_graph(handle));
     if (!is_known)
         graph_fail("it waits for event %p, which the program created before the graph",
                    (void *)handle);
@@ -68,7 +48,7 @@ static void built_wait_event(hipStream_t stream, hipEvent_t handle) {
 
 /* LLVM 22 and older also pass streams as events. */
 static void built_event_synchronize(hipEvent_t handle) {
-    if (!*find_event(handle) && !stream_known((hipStream_t)handle))
+    if (!is_of_graph(handle) && !stream_known((hipStream_t)handle))
         impl_mgpuEventSynchronize(handle);
 }
 
@@ -313,7 +293,7 @@ static const mgpu_rt_function built[ABI_COUNT] = {
     [ABI_mgpuStreamSynchronize] = (mgpu_rt_function)built_synchronize,
     [ABI_mgpuStreamWaitEvent] = (mgpu_rt_function)built_wait_event,
     [ABI_mgpuEventCreate] = (mgpu_rt_function)built_event_create,
-    [ABI_mgpuEventDestroy] = (mgpu_rt_function)built_event_destroy,
+    [ABI_mgpuEventDestroy] = usual,
     [ABI_mgpuEventRecord] = (mgpu_rt_function)built_record,
     [ABI_mgpuEventSynchronize] = (mgpu_rt_function)built_event_synchronize,
     [ABI_mgpuEventElapsedTime] = (mgpu_rt_function)built_elapsed,

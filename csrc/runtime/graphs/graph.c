@@ -70,6 +70,7 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
 /* ---- building ---- */
 
 int graph_begin(bool of_function) {
+    static uint64_t graphs;
     if (graph_building) {
         PROOF_STEP(graph_within_a_graph_ends_it,
                    graph_fail("the program begins another graph before it ends this one"));
@@ -85,6 +86,7 @@ int graph_begin(bool of_function) {
     if (!graph)
         return -1;
     lazy_settle(NULL);
+    graph->number = add_fetch_relaxed(&graphs, 1);
     graph->device = device;
     graph->of_function = of_function;
     pthread_mutex_lock(&graph_lock);
@@ -118,7 +120,6 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void) {
     }
     graph_building = NULL;
     count_builders(-1);
-    graph_list_free(&graph->events);
     if (runtime_counting())
         fetch_add_relaxed(graph->failed ? &counts.graphs.refused : &counts.graphs.built, 1);
     if (!graph->failed)

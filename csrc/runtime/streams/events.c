@@ -112,6 +112,7 @@ hipEvent_t impl_mgpuEventCreate(void) {
     if (!event) /* if there is no memory for an entry, only HIP knows the event */
         return handle;
     fetch_add_relaxed(&event->records, RECORD_BEGINS - 1); /* this event has no record yet */
+    event->graph = 0;
     event->captured = NULL;
     store_release(&event->state, EVENT_LIVE);
     return handle;

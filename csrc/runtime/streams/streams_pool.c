@@ -85,16 +85,10 @@ static struct stream *take_from_queue(const struct queue *queue, int device, boo
     return NULL;
 }
 
-/* Takes the device's newest stream from the queue `idle`. If the queue has no such stream, takes
- * the idle last stream of any thread. */
+/* Takes the device's newest stream from the queue `idle`. */
 static struct stream *take_idle(int device) {
     pthread_mutex_lock(&tables_lock);
     struct stream *found = take_from_queue(&idle, device, true);
-    for (struct thread *thread = thread_list; thread && !found; thread = thread->next) {
-        struct stream *stream = load_relaxed(&thread->stream);
-        if (stream && load_relaxed(&stream->device) == device && take_stream(stream, STREAM_IDLE))
-            found = stream;
-    }
     pthread_mutex_unlock(&tables_lock);
     return found;
 }
@@ -174,19 +168,6 @@ static void enforce_limit(int device) {
         stats_eviction(CACHE_STREAMS);
         REPORT("hipStreamDestroy(stream)", error, NULL);
     }
-}
-
-/* Queues the idle last streams of all threads, so that the limit also applies to these streams.
- * Called when the number of streams rises above the limit of idle streams. Above this limit, each
- * destroyed stream goes into a queue (stream_stays_cached). */
-static void queue_those_of_threads(void) {
-    pthread_mutex_lock(&tables_lock);
-    for (struct thread *thread = thread_list; thread; thread = thread->next) {
-        struct stream *stream = load_relaxed(&thread->stream);
-        if (stream && take_stream(stream, STREAM_IDLE))
-            add_to_queue(&idle, stream);
-    }
-    pthread_mutex_unlock(&tables_lock);
 }
 
 /* ---- handing out ---- */
@@ -292,8 +273,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         if (!stream) /* only HIP knows the stream */
             return made;
         device_watch(device);
-        if (add_fetch_relaxed(&stream_pool_total, 1) == cache_limits.streams + 1)
-            queue_those_of_threads();
+        fetch_add_relaxed(&stream_pool_total, 1);
     }
     store_relaxed(&stream->user, thread);
     if (!thread_is_none(thread)) {

@@ -1,5 +1,4 @@
 #include "launch/launch_advice.h"
-#include "driver/device.h"
 #include "driver/report.h"
 #include "modules/image/metadata.h"
 #include "modules/modules.h"
@@ -14,9 +13,6 @@ static struct advice block_too_large = {
     .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
             "for: give its size in known_block_size, an attribute of gpu.func (a gpu.launch: by "
             "constants), or launch smaller blocks"};
-static struct advice memory_too_large = {
-    .text = "%u bytes of dynamic workgroup memory, and %lu bytes that kernel '%s' has itself, are "
-            "more than the %d bytes that a block may have on this GPU"};
 static struct advice bad_launch = {
     .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %u bytes of dynamic workgroup memory: "
             "each size must be at least 1, a block may have no more threads than the kernel was "
@@ -41,27 +37,25 @@ void launch_report_cut(const struct launch *launch) {
 /* A kernel, as far as the library knows it. */
 struct kernel {
     char name[256];
-    int device; /* -1: unknown */
-    struct metadata_kernel limits;
+    uint64_t most_threads; /* of a block; 0: unknown */
 };
 
-static void read_limits(const struct image *image, const char *name, struct metadata_kernel *out) {
+static uint64_t threads_of(const struct image *image, const char *name) {
     struct rest rest = metadata_in(image);
     struct metadata_kernel kernel;
     while (metadata_next_kernel(&rest, &kernel))
         if (kernel.length == strlen(name) && memcmp(kernel.name, name, kernel.length) == 0)
-            *out = kernel;
+            return kernel.most_threads;
+    return 0;
 }
 
 static void find_kernel(hipFunction_t handle, struct kernel *kernel) {
     struct module *module;
-    kernel->device = hip_device_count > 1 ? -1 : 0;
     pthread_mutex_lock(&tables_lock);
     const struct function *function = handle ? module_search(handle, &module) : NULL;
     if (function) {
         snprintf(kernel->name, sizeof kernel->name, "%s", function->name);
-        kernel->device = module->device;
-        read_limits(&module->image, function->name, &kernel->limits);
+        kernel->most_threads = threads_of(&module->image, function->name);
     }
     pthread_mutex_unlock(&tables_lock);
 }
@@ -73,35 +67,16 @@ static bool is_positive(const struct launch *launch) {
     return true;
 }
 
-/* Returns the most bytes of workgroup memory that a block may have, if a launch exceeds this limit;
- * otherwise returns 0. */
-static int exceeded_memory(const struct launch *launch, const struct kernel *kernel) {
-    if (kernel->device < 0 || !is_positive(launch) || (!launch->smem && !kernel->limits.memory))
-        return 0;
-    const int most = device_group_memory(kernel->device);
-    return most > 0 && (uint32_t)launch->smem + kernel->limits.memory > (uint64_t)most ? most : 0;
-}
-
-bool launch_exceeds_memory(const struct launch *launch) {
-    struct kernel kernel = {.name = ""};
-    find_kernel(launch->function, &kernel);
-    return exceeded_memory(launch, &kernel) > 0;
-}
-
 void launch_report(const char *expression, hipError_t error, const struct launch *launch) {
     const intptr_t *block = launch->block;
     const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
     struct kernel kernel = {.name = ""};
-    int most_memory = 0;
     find_kernel(launch->function, &kernel);
     if (launch_is_cut(launch) && is_positive(launch))
         report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
-    else if (kernel.limits.most_threads && threads > kernel.limits.most_threads)
+    else if (kernel.most_threads && threads > kernel.most_threads)
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
-                       (long)block[2], (long)kernel.limits.most_threads, kernel.name);
-    else if ((most_memory = exceeded_memory(launch, &kernel)) > 0)
-        report_failure(expression, error, &memory_too_large, (unsigned)launch->smem,
-                       (unsigned long)kernel.limits.memory, kernel.name, most_memory);
+                       (long)block[2], (long)kernel.most_threads, kernel.name);
     else
         report_failure(expression, error, &bad_launch, SIZES(launch), (unsigned)launch->smem);
 }

@@ -20,10 +20,6 @@ static inline bool launch_is_cut(const struct launch *launch) {
     return (uint64_t)(grid[0] | grid[1] | grid[2] | block[0] | block[1] | block[2]) >> 32 != 0;
 }
 
-/* Returns whether a block of the launch has more workgroup memory than the device permits. Returns
- * false if the library does not know the device. May ask HIP on another thread. */
-bool launch_exceeds_memory(const struct launch *launch);
-
 /* Reports that the driver refused a launch of a function that is not null. The report names the
  * limit that the launch exceeds, if it is known, and leaves the thread's last error as it is. */
 void launch_report(const char *expression, hipError_t error, const struct launch *launch);

@@ -39,24 +39,6 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
 
 /* ---- a launch that the driver refuses ---- */
 
-/* Trims the caches after a refused launch, if memory was short: HIP 5 reports too much workgroup
- * memory by hipErrorOutOfMemory, too. Returns true if the launch may now succeed. */
-static bool makes_room(hipError_t error, const struct launch *launch) {
-    return DOUBT(launch_may_succeed_with_room,
-                 error == hipErrorOutOfMemory &&
-                     PROOF(workgroup_memory_suffices, !launch_exceeds_memory(launch)) &&
-                     caches_make_room(error));
-}
-
-/* RETRY_LAUNCH(launch, call): calls HIP, and once more if memory was short. */
-#define RETRY_LAUNCH(launch, call)                                                                 \
-    __extension__({                                                                                \
-        hipError_t answer_ = (call);                                                               \
-        if (UNLIKELY(answer_ != hipSuccess) && makes_room(answer_, launch))                        \
-            answer_ = (call);                                                                      \
-        answer_;                                                                                   \
-    })
-
 /* Reports a failure of a launch, or that HIP has cut its sizes. */
 static void report_end(const char *expression, hipError_t error, const struct launch *launch) {
     if (error != hipSuccess && !launch->function)
@@ -72,7 +54,7 @@ static void report_end(const char *expression, hipError_t error, const struct la
 static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
                                                           const struct launch *launch) {
     const intptr_t *grid = launch->grid, *block = launch->block;
-    if (makes_room(error, launch))
+    if (DOUBT(launch_may_succeed_with_room, caches_make_room(error)))
         error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
                                        (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
                                        (unsigned)block[2], (unsigned)launch->smem, launch->stream,
@@ -209,10 +191,9 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    const hipError_t error = RETRY_LAUNCH(
-        LAUNCH, hip.ModuleLaunchCooperativeKernel(
-                    function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-                    (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
+    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
+        function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
     stream_launched(known);
     report_end(cooperative_expression, error, LAUNCH);
 }
@@ -248,7 +229,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     const struct launch launch = {
         .grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}, .smem = smem};
     const hipError_t error =
-        RETRY_LAUNCH(&launch, hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
+        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
     stream_launched(known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);

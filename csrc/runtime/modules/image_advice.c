@@ -64,20 +64,6 @@ static bool is_for_another(const char *targets, const char *device) {
     return targets[0] && device[0] && !strstr(targets, "generic");
 }
 
-/* Returns what to do about an image for another target. HSA_XNACK sets xnack for a process. */
-static const char *advice_for_another(const char *targets, const char *gpu) {
-    char other[DEVICE_TARGET];
-    snprintf(other, sizeof other, "%s", gpu);
-    char *const xnack = strstr(other, ":xnack");
-    if (xnack)
-        xnack[6] = xnack[6] == '-' ? '+' : '-'; /* behind ":xnack" */
-    if (!xnack || !targets[0] || is_for_another(targets, other))
-        return "Compile the image for this GPU";
-    return xnack[6] == '+'
-               ? "It needs xnack on, and here it is off: set HSA_XNACK=1, or compile it for both"
-               : "It needs xnack off, and here it is on: set HSA_XNACK=0, or compile it for both";
-}
-
 bool image_suits_device(const struct image *image, int device) {
     char targets[TARGETS], gpu[DEVICE_TARGET];
     if (!image->size || cuda_present())
@@ -97,8 +83,10 @@ static void write_way_out(const struct image *image, const char *targets, const 
                  "rocdl-attach-target)",
                  version_of(image), versions_to[newest_version()], newest_version());
     else if (gpu[0] && (image->machine == EM_CUDA || is_for_another(targets, gpu)))
-        snprintf(text, size, "%s: mgpu-rt lower --chip %.*s, or chip=%.*s of rocdl-attach-target",
-                 advice_for_another(targets, gpu), chip, gpu, chip, gpu);
+        snprintf(text, size,
+                 "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
+                 "rocdl-attach-target",
+                 chip, gpu, chip, gpu);
     else
         snprintf(text, size, "`mgpu-rt inspect PROGRAM` tells more about the program's images%s",
                  cuda_present() ? ", with --device cuda" : "");

@@ -142,8 +142,9 @@ static void describe_sections(struct image *image, const Elf64_Ehdr *header) {
     const struct names names = names_at(image, header, header->e_shstrndx);
     for (unsigned i = 1; i < header->e_shnum; i++) {
         const Elf64_Shdr section = section_of(image->bytes, header, i);
-        image->writable |= DOUBT(section_is_writable, is_writable(&section, &names)) ||
-                           DOUBT(host_sets_constants, has_constants(image, header, &section, &names));
+        image->writable |=
+            DOUBT(section_is_writable, is_writable(&section, &names)) ||
+            DOUBT(host_sets_constants, has_constants(image, header, &section, &names));
     }
 }
 

@@ -98,8 +98,7 @@ bool metadata_next_kernel(struct rest *rest, struct metadata_kernel *out) {
     *out = (struct metadata_kernel){.name = name,
                                     .length = length - strlen(".kd"),
                                     .words = words_in(kernel),
-                                    .most_threads = number_of(kernel, ".max_flat_workgroup_size"),
-                                    .memory = number_of(kernel, ".group_segment_fixed_size")};
+                                    .most_threads = number_of(kernel, ".max_flat_workgroup_size")};
     return true;
 }
 

@@ -14,7 +14,6 @@ struct metadata_kernel {
     size_t length;
     uint64_t words;        /* bit i: argument i has 8 bytes, as an address has; i is below 64 */
     uint64_t most_threads; /* of a block */
-    uint64_t memory;       /* bytes of workgroup memory, without the dynamic memory of a launch */
 };
 
 /* The bytes that are still to be searched. */

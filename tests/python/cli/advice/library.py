@@ -45,12 +45,6 @@ LIBRARY = {
         f"{STEPS} {{0}}; {RUN} ./steps",
         (0, "3\n"),
     ),
-    "an image with xnack": (
-        f"{STEPS} --chip gfx90a:xnack+; {RUN} ./steps",
-        r"set HSA_XNACK=1, or compile it for both: mgpu-rt lower (--chip gfx90a)",
-        f"{STEPS} {{0}}; {RUN} ./steps",
-        (0, "3\n"),
-    ),
     "a folder in place of a trace": (
         f"{STEPS}; MGPU_RT_TRACE=/tmp {RUN} ./steps",
         r"it exists and is not a file: name a new file",

@@ -118,22 +118,11 @@ bool device_answered(hipError_t error) {
     return error == hipSuccess;
 }
 
-/* ---- limits, and the place on the machine ---- */
+/* ---- the place on the machine ---- */
 
 static int attribute_of(int device, int attribute) {
     int value = 0;
     return hip_untimed.DeviceGetAttribute(&value, attribute, device) == hipSuccess ? value : 0;
-}
-
-/* NVIDIA's driver permits more memory than usual if a function asks for it, as cuhip does. */
-static int64_t ask_group_memory(int device) {
-    return attribute_of(device, cuda_present() ? hipDeviceAttributeSharedMemPerBlockOptin
-                                               : hipDeviceAttributeMaxSharedMemoryPerBlock);
-}
-
-int device_group_memory(int device) {
-    static int64_t answers[MOST_DEVICES];
-    return (int)ask_once(answers, device, ask_group_memory, true);
 }
 
 /* The answer is the place plus 1. */

@@ -21,10 +21,6 @@ bool device_shares_memory(int device);
 enum { DEVICE_TARGET = 64 };
 void device_target(int device, char target[DEVICE_TARGET]);
 
-/* Returns the most bytes of workgroup memory that a block may have; 0: unknown. The library asks
- * HIP once for each device, on a separate thread, too. */
-int device_group_memory(int device);
-
 /* Returns a number for the device's place on the machine. Processes may number the devices
  * differently, but get one number for a place. Returns 0 if HIP does not report the place. The
  * library asks HIP once for each device, on a separate thread, too. */

@@ -241,10 +241,11 @@ static bool hold_module_of(hipFunction_t function) {
 /* Returns false if the device has less local memory (LDS) than a launch requests. HIP refuses such
  * a launch, but HIP 5.2.3 accepts it in a graph. */
 static bool has_local_memory(int32_t bytes) {
-    if (bytes <= 0 || cuda_present())
-        return true;
-    const int most = device_group_memory(graph_building->device);
-    return !most || bytes <= most;
+    const int limit = hipDeviceAttributeMaxSharedMemoryPerBlock;
+    int most = 0;
+    return bytes <= 0 || cuda_present() ||
+           !device_answered(hip.DeviceGetAttribute(&most, limit, graph_building->device)) ||
+           bytes <= most;
 }
 
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,

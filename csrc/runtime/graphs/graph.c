@@ -19,8 +19,9 @@ static struct advice other_graph = {
     .text = "stream %p is being captured: it cannot launch a graph of this library, because the "
             "captured graph could use the memory of this graph after mgpu_rt_graph_destroy"};
 static struct advice memory_changed = {
-    .text = "the graph copies or fills %p, which was %s after the graph was built, so HIP may "
-            "access the old memory: destroy the graph, and build it again"};
+    .text = "the graph copies or fills %p, which was freed, allocated, registered or unregistered "
+            "after the graph was built, so HIP may access the old memory: destroy the graph, and "
+            "build it again"};
 
 /* Runs in the forked child, which has only this thread. */
 void graph_forked(void) {
@@ -155,39 +156,28 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph) {
            !device_has_caches(graph->device);
 }
 
-/* Returns the change of a memory since a node was created, in words; NULL if the memory has not
- * changed. Asks HIP. */
-static const char *memory_change(const struct graph_memory *memory) {
-    const uint64_t number = graph_memory_number(memory->address);
-    if ((memory->number && !number) || (memory->block && !block_held_by_program(memory->block)))
-        return "freed or unregistered";
-    if (number != memory->number)
-        return memory->number ? "freed or unregistered, and allocated or registered again"
-                              : "registered or allocated";
-    return memory->block && load_relaxed(&memory->block->uses) != memory->uses
-               ? "freed and allocated again"
-               : NULL;
+/* Returns true if HIP or the cache has released the memory since a node was created, or HIP has
+ * registered or unregistered the memory. Asks HIP. */
+static bool has_changed(const struct graph_memory *memory) {
+    return graph_memory_number(memory->address) != memory->number ||
+           (memory->block && (!block_held_by_program(memory->block) ||
+                              load_relaxed(&memory->block->uses) != memory->uses));
 }
 
-/* Finds the first memory that has changed since the graph was built. Returns the kind of change in
- * words; NULL if no memory has changed. */
-static const char *changed_memory(const struct mgpu_rt_graph *graph, void **address) {
+/* Returns the first memory that has changed since the graph was built, or NULL. */
+static const struct graph_memory *changed_memory(const struct mgpu_rt_graph *graph) {
     if (DOUBT(graph_copies_idle_memory,
               load_relaxed(
                   &registrations_idle))) /* a node of a graph may use memory that HIP has pinned */
         (void)registration_cache.trim(ALL_DEVICES);
-    const char *change = NULL;
-    for (const struct graph_memory *memory = graph->memory; memory && !change;
-         memory = memory->next) {
-        change = memory_change(memory);
-        *address = memory->address;
-    }
-    return change;
+    const struct graph_memory *memory = graph->memory;
+    while (memory && !has_changed(memory))
+        memory = memory->next;
+    return memory;
 }
 
 bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
-    void *address;
-    return !changed_memory(graph, &address);
+    return !changed_memory(graph);
 }
 
 /* Returns the device of a stream; the null stream belongs to the current device. The library asks
@@ -251,10 +241,9 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
     if (!graph->executable)
         return 0;
     lazy_end();
-    void *address;
-    const char *change = graph->of_function ? NULL : changed_memory(graph, &address);
-    if (DOUBT(memory_is_not_what_the_graph_copies, change)) {
-        report_failure(launch_expression, hipErrorInvalidValue, &memory_changed, address, change);
+    const struct graph_memory *changed = graph->of_function ? NULL : changed_memory(graph);
+    if (DOUBT(memory_is_not_what_the_graph_copies, changed)) {
+        report_failure(launch_expression, hipErrorInvalidValue, &memory_changed, changed->address);
         return -1;
     }
     store_release(&graph->launched, true);

@@ -188,7 +188,7 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
 
     graph = graph_of(lambda: mgpu.Memcpy(block, host, KIB, stream))
     mgpu.MemHostRegister(host, 8 * KIB)
-    refused_for(graph, hex(int(mgpu.ffi.cast("uintptr_t", host))), "was registered or allocated",
+    refused_for(graph, hex(int(mgpu.ffi.cast("uintptr_t", host))), "registered or unregistered "
                 "after the graph was built", "destroy the graph, and build it again")  # fmt: skip
     graph = graph_of(lambda: mgpu.Memcpy(block, host, KIB, stream))
     mgpu.MemHostUnregister(host)

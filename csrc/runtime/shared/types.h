@@ -69,8 +69,6 @@ struct stream {
     uint64_t submitted;         /* the number of the last submission (streams.h) */
     uint64_t completed;         /* all submissions up to this number are done */
     struct stream *next_listed; /* links the list of streams.h; written under tables_lock */
-    const struct thread *user;  /* the thread that got the stream from the library; NULL if a second
-                                 * thread has used the stream */
     uint64_t asked;             /* the number that the last wait for the device completes; 0: the
                                  * stream is new */
     /* the second cache line */

@@ -4,15 +4,6 @@
 
 /* ---- may HIP be asked? ---- */
 
-/* Returns true if, as far as the library knows, no other thread works on the stream. The calling
- * thread then got the stream from mgpuStreamCreate, and no other thread has used it. The answer is
- * also true if no other thread has called this library. Another thread may at any time capture its
- * stream, or destroy its stream, by calling HIP. */
-static bool is_of_this_thread(const struct stream *stream) {
-    const struct thread *own = thread_get();
-    return (!thread_is_none(own) && load_relaxed(&stream->user) == own) || thread_is_alone();
-}
-
 /* Returns true if the handle still belongs to a stream of this library, which runs its work at
  * once. */
 static bool can_be_asked(const struct stream *stream) {
@@ -80,7 +71,8 @@ bool stream_query_held(struct stream *stream, bool *asked) {
     bool learned = false;
     if (stream_state(stream) != STREAM_LIVE || load_relaxed(&stream->external_users))
         return false;
-    const bool undisturbed = PROOF(asked_stream_is_of_the_thread, is_of_this_thread(stream));
+    /* Another thread may at any time capture or destroy the stream by calling HIP. */
+    const bool undisturbed = PROOF(no_other_thread_calls, thread_is_alone());
     if (!undisturbed && !witness_hold())
         return false;
     if (begin_question(stream)) {

@@ -17,8 +17,6 @@ bool stream_report_dead(struct stream **stream, const char *expression);
 static inline bool stream_usable(const struct thread *thread, hipStream_t handle,
                                  struct stream **stream, const char *expression) {
     *stream = LIKELY(handle != NULL) ? stream_find(thread, handle) : stream_of_null();
-    if (*stream && UNLIKELY(load_relaxed(&(*stream)->user) != thread))
-        store_relaxed(&(*stream)->user, NULL); /* a second thread uses the stream (held.c) */
     if (UNLIKELY(load_acquire(&lazy_pending)))
         PROOF_STEP(other_work_waits_for_what_was_put_off, lazy_settle(*stream));
     return LIKELY(!*stream || stream_is_live(*stream)) || stream_report_dead(stream, expression);

@@ -59,7 +59,6 @@ static void begin_life(struct stream *stream, int device, int state) {
         PROOF_STEP(frees_mind_other_streams,
                    fetch_or_relaxed(&care_of_frees, CARE_SEVERAL_STREAMS));
     store_relaxed(&stream->asked, 0);
-    store_relaxed(&stream->user, NULL);
     if (DOUBT(handle_moved_to_another_device, load_relaxed(&stream->device) != device))
         store_release(&stream->pool, NULL); /* whose blocks are of the earlier device */
     store_relaxed(&stream->device, device);

@@ -275,7 +275,6 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         device_watch(device);
         fetch_add_relaxed(&stream_pool_total, 1);
     }
-    store_relaxed(&stream->user, thread);
     if (!thread_is_none(thread)) {
         store_relaxed(&thread->stream, stream);
         PROOF_STEP(last_stream_is_left_to_others, leave_to_others(before));
@@ -359,9 +358,6 @@ static void invalidate_streams(int device) {
 static void release_of_thread(struct thread *thread) {
     struct stream *stream = thread->stream;
     stream_end_external(thread);
-    for (struct stream *each = stream_first(); each; each = stream_next(each))
-        if (load_relaxed(&each->user) == thread)
-            store_relaxed(&each->user, NULL);
     leave_to_others(stream);
 }
 

@@ -37,29 +37,15 @@ static bool is_cluster(intptr_t x, intptr_t y, intptr_t z) {
     return x > 1 || y > 1 || z > 1;
 }
 
-/* ---- a launch that the driver refuses ---- */
-
 /* Reports a failure of a launch, or that HIP has cut its sizes. */
-static void report_end(const char *expression, hipError_t error, const struct launch *launch) {
+static __attribute__((noinline, cold)) void report_end(const char *expression, hipError_t error,
+                                                       const struct launch *launch) {
     if (error != hipSuccess && !launch->function)
         report_failure(expression, error, &null_function);
     else if (error != hipSuccess)
         launch_report(expression, error, launch);
     else
         launch_report_cut(launch);
-}
-
-/* Handles a launch that failed, or whose sizes HIP has cut. Repeats the launch if memory was short,
- * and otherwise reports the failure or the cut. */
-static __attribute__((noinline, cold)) void launch_failed(hipError_t error,
-                                                          const struct launch *launch) {
-    const intptr_t *grid = launch->grid, *block = launch->block;
-    if (DOUBT(launch_may_succeed_with_room, caches_make_room(error)))
-        error = hip.ModuleLaunchKernel(launch->function, (unsigned)grid[0], (unsigned)grid[1],
-                                       (unsigned)grid[2], (unsigned)block[0], (unsigned)block[1],
-                                       (unsigned)block[2], (unsigned)launch->smem, launch->stream,
-                                       launch->params, launch->extra);
-    report_end(launch_expression, error, launch);
 }
 
 /* ---- launches ---- */
@@ -73,12 +59,12 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     struct stream *known;
     if (!stream_usable(thread, stream, &known, launch_expression))
         return;
-    const hipError_t error = hip.ModuleLaunchKernel(
+    const hipError_t error = RETRY(hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
-        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra);
+        (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra));
     stream_launched(known);
     if (UNLIKELY(error != hipSuccess || launch_is_cut(LAUNCH)))
-        launch_failed(error, LAUNCH);
+        report_end(launch_expression, error, LAUNCH);
 }
 
 /* ---- clusters: AMD's GPUs have them from gfx1250 on ---- */

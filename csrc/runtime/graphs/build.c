@@ -64,32 +64,24 @@ void graph_list_free(void **list) {
 
 /* ---- memory ---- */
 
-static bool is_own(const char *address) {
-    const struct graph_block *block = graph_building->blocks;
-    while (block && !(address >= (const char *)block->address &&
-                      address < (const char *)block->address + block->bytes))
-        block = block->next;
-    return block;
-}
-
 uint64_t graph_memory_number(void *address) {
     uint64_t number = 0;
     return device_memory_number(address, &number) ? number : 0;
 }
 
 void graph_note_memory(void *address) {
-    if (is_own(address))
-        return;
+    const struct block *block = block_around(address);
+    if (block && load_relaxed(&block->graph) == graph_building->number)
+        return; /* the graph's own */
     const uint64_t number = graph_memory_number(address);
     struct graph_memory *memory = graph_building->memory;
     while (memory && memory->address != address && !(number && memory->number == number))
         memory = memory->next;
     if (memory || !(memory = graph_list_add(&graph_building->memory, sizeof *memory)))
         return;
-    const struct block *block = graph_building->of_function ? NULL : block_around(address);
     memory->address = address;
     memory->number = number;
-    if (block && block_held_by_program(block)) {
+    if (block && !graph_building->of_function && block_held_by_program(block)) {
         memory->block = block;
         memory->uses = load_relaxed(&block->uses);
     }

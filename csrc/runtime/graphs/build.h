@@ -13,14 +13,6 @@
 #include <pthread.h>
 
 /* The first member of an entry in a graph's lists is a pointer to the next entry. */
-/* Memory of the graph: no other caller gets it while the graph exists. */
-struct graph_block {
-    void *next;
-    void *address;
-    size_t bytes;
-    bool freed; /* freed by the program, and not handed out again */
-};
-
 /* An allocation or registration that a graph copies or fills but does not own; `address` is one
  * address in this memory. HIP 6 and 7 look up the memory at an address when they create the node.
  */
@@ -40,7 +32,8 @@ struct graph_module {
 struct mgpu_rt_graph {
     hipGraph_t graph;
     hipGraphExec_t executable; /* NULL: the graph has no nodes */
-    uint64_t number;           /* no other graph has it */
+    uint64_t number; /* in the entries of the graph's blocks and events; no other graph and no
+                      * capture has this number */
     int device;
     bool of_function; /* mgpu-rt lower --graph: if the graph cannot be built, the function's calls
                        * run without a graph */
@@ -48,7 +41,7 @@ struct mgpu_rt_graph {
     bool launched;    /* launched at least once */
     hipGraphNode_t last;
     size_t node_count;
-    void *blocks, *memory, *modules; /* lists of the structs above */
+    void *memory, *modules; /* lists of the structs above */
 };
 
 /* The graph that the calling thread is building; NULL: none. */

@@ -60,39 +60,15 @@ static struct mgpu_elapsed built_elapsed(void *first, void *second, void *third)
 
 /* ---- memory ---- */
 
-static struct graph_block *block_of(const void *address) {
-    struct graph_block *block = graph_building->blocks;
-    while (block && block->address != address)
-        block = block->next;
-    return block;
-}
-
-/* Hands out a block of this graph that the program has freed; NULL if there is none. */
-static struct graph_block *serve_again(uint64_t bytes) {
-    struct graph_block *block = graph_building->blocks;
-    while (block && !(block->freed && block->bytes == block_class(bytes) &&
-                      block_serve_graph(block->address, bytes)))
-        block = block->next;
-    if (block)
-        block->freed = false;
-    return block;
-}
-
 static void *new_block(uint64_t bytes) {
-    struct graph_block *block = graph_list_add(&graph_building->blocks, sizeof *block);
-    if (!block)
-        return NULL;
     /* The block must be ready for any stream, because the graph may be launched on any stream. */
     const struct block_allocated made = block_allocate(bytes, graph_building->device);
     call_tell(made.how);
     const bool is_owned =
-        made.address && PROOF(block_is_the_graphs, block_give_graph(made.address));
-    if (!is_owned) {
+        made.address &&
+        PROOF(block_is_the_graphs, block_give_graph(made.address, graph_building->number));
+    if (!is_owned)
         graph_fail_call("hipMalloc(&ptr, sizeBytes)", made.error);
-        return made.address;
-    }
-    block->address = made.address;
-    block->bytes = block_class(bytes);
     return made.address;
 }
 
@@ -109,22 +85,19 @@ static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {
         return NULL;
     }
     call_tell(CALL_PLAIN);
-    const struct graph_block *block = serve_again(bytes);
-    return block ? block->address : new_block(bytes);
+    void *address = block_serve_graph(bytes, graph_building->device, NULL, graph_building->number);
+    return address ? address : new_block(bytes);
 }
 
 static void built_free(void *address, hipStream_t stream) {
-    struct graph_block *block = block_of(address);
+    struct block *block = block_find(address);
     (void)stream; /* a later user of the block follows all nodes so far */
     if (!address)
         return;
-    const bool is_freed =
-        block && PROOF(graph_frees_its_block_once, block_leave_to_graph(block_find(address), NULL));
-    if (!is_freed) {
+    const bool is_freed = block && load_relaxed(&block->graph) == graph_building->number &&
+                          PROOF(graph_frees_its_block_once, block_leave_to_graph(block, NULL));
+    if (!is_freed)
         graph_fail("it frees %p, which it has not allocated", address);
-        return;
-    }
-    block->freed = true;
 }
 
 /* Returns how many nodes the next node follows: the last node, or none. */

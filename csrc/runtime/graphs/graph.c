@@ -58,11 +58,10 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
     if (known)
         REPORT("hipGraphDestroy(graph)", hip.GraphDestroy(graph->graph), NULL);
     pthread_mutex_unlock(&graph_lock);
-    for (const struct graph_block *block = graph->blocks; block && known; block = block->next)
-        (void)block_take_from_graph(block->address);
+    if (known)
+        (void)block_take_from_graph(graph->number);
     for (const struct graph_module *held = graph->modules; held && known; held = held->next)
         module_let_go(held->module);
-    graph_list_free(&graph->blocks);
     graph_list_free(&graph->modules);
     graph_list_free(&graph->memory);
     free(graph);
@@ -71,7 +70,7 @@ void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
 /* ---- building ---- */
 
 int graph_begin(bool of_function) {
-    static uint64_t graphs;
+    static uint64_t graphs = UINT64_C(1) << 63; /* HIP counts captures from 1 */
     if (graph_building) {
         PROOF_STEP(graph_within_a_graph_ends_it,
                    graph_fail("the program begins another graph before it ends this one"));

@@ -352,7 +352,7 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
     block->fence.stream = stream; /* as long as the program holds the block, only the program's
                                    * thread writes this fence */
     if (state != BLOCK_GRAPH)
-        block->graph = 0;
+        store_relaxed(&block->graph, 0);
     if (!PROOF(block_is_kept_for_its_graph, cas_acq_rel(&block->state, &state, BLOCK_GRAPH_OWNED)))
         return false;
     if (state == BLOCK_SHARED)

@@ -102,13 +102,18 @@ void block_put_done(struct block *block);
  * not hold the block. */
 bool block_leave_to_graph(struct block *block, struct stream *stream);
 
-/* Transfers to a graph a block that the program holds. block_serve_graph lets the graph reuse a
- * block that the program has freed. block_take_from_graph takes the block back once the graph is
- * destroyed and none of its work is pending. Each function returns false if the block is not in the
- * required state. */
-bool block_give_graph(void *address);
-bool block_serve_graph(void *address, uint64_t bytes);
-bool block_take_from_graph(void *address);
+/* Transfers to a graph a block that the program holds. `graph` is a number that no other graph has.
+ * Returns false if the program does not hold the block. */
+bool block_give_graph(void *address, uint64_t graph);
+
+/* Returns a block of this size that the graph owns, and that the program has freed on `stream`
+ * (NULL: unknown). The program then holds the block again. Returns NULL if there is no such block.
+ */
+void *block_serve_graph(uint64_t bytes, int device, const struct stream *stream, uint64_t graph);
+
+/* Takes all blocks back once the graph is destroyed and none of its work is pending. Returns false
+ * if the graph has no block. */
+bool block_take_from_graph(uint64_t graph);
 
 /* Returns a block for work that `stream` captures; `graph` is the capture's number (0: unknown).
  * The program has freed the block in the same capture, or HIP has just allocated the block. The

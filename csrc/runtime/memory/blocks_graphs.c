@@ -3,24 +3,14 @@
 #include "memory/blocks.h"
 #include "memory/eviction.h"
 
-bool block_give_graph(void *address) {
+bool block_give_graph(void *address, uint64_t graph) {
     struct block *block = block_find(address);
-    if (!block_change(block, BLOCK_LIVE, BLOCK_GRAPH))
-        return false;
-    block->graph = 0;
-    return true;
+    if (block)
+        store_relaxed(&block->graph, graph); /* the caller holds the block */
+    return block_change(block, BLOCK_LIVE, BLOCK_GRAPH);
 }
 
-bool block_serve_graph(void *address, uint64_t bytes) {
-    struct block *block = block_find(address);
-    if (!PROOF(kept_block_serves_its_graph, block_change(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH)))
-        return false;
-    block_ask_again(block, bytes);
-    return true;
-}
-
-bool block_take_from_graph(void *address) {
-    struct block *block = block_find(address);
+static bool take_from_graph(struct block *block) {
     if (block_change(block, BLOCK_GRAPH, BLOCK_LIVE))
         return true;
     if (!block_change(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
@@ -30,16 +20,25 @@ bool block_take_from_graph(void *address) {
     return true;
 }
 
-/* Takes a block of this size that the graph owns, or returns NULL. The search visits all blocks,
- * but a program builds a graph only once. */
-static struct block *take_graph_owned(size_t size, int device, const struct stream *stream,
-                                      uint64_t graph) {
+bool block_take_from_graph(uint64_t graph) {
+    bool taken = false;
+    for (struct block *block = block_first(); block; block = handle_next(block))
+        if (load_relaxed(&block->graph) == graph)
+            taken |= take_from_graph(block);
+    return taken;
+}
+
+/* The search visits all blocks, but a program builds a graph only once. */
+void *block_serve_graph(uint64_t bytes, int device, const struct stream *stream, uint64_t graph) {
     for (struct block *block = block_first(); block; block = handle_next(block)) {
-        int owned = BLOCK_GRAPH_OWNED;
-        if (block_size(block) == size && block_device(block) == device &&
-            PROOF(block_is_of_this_capture, block->graph == graph) &&
-            block->fence.stream == stream && cas_acq_rel(&block->state, &owned, BLOCK_GRAPH))
-            return block;
+        if (block_size(block) != block_class(bytes) || block_device(block) != device ||
+            !PROOF(block_is_of_this_capture, load_relaxed(&block->graph) == graph) ||
+            block->fence.stream != stream ||
+            !PROOF(kept_block_serves_its_graph,
+                   block_change(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH)))
+            continue;
+        block_ask_again(block, bytes);
+        return block_address(block);
     }
     return NULL;
 }
@@ -48,24 +47,23 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
                            hipError_t *error) {
     const size_t size = block_class(bytes);
     const int device = stream->device;
-    void *address = NULL;
     *error = hipSuccess;
     (void)device_kept(device);
-    struct block *block = graph ? take_graph_owned(size, device, stream, graph) : NULL;
-    if (block) {
-        block_ask_again(block, bytes);
+    void *address = graph ? block_serve_graph(bytes, device, stream, graph) : NULL;
+    if (address) {
         call_tell(CALL_HIT);
-        return block_address(block);
+        return address;
     }
     *error = hip.Malloc(&address, size);
     if (*error != hipSuccess)
         return NULL;
     stats_miss(CACHE_MEMORY);
-    block = block_insert(address, size, bytes, device,
-                         PROOF_VALUE(captured_block_is_its_graphs, BLOCK_GRAPH, BLOCK_LIVE));
+    struct block *block =
+        block_insert(address, size, bytes, device,
+                     PROOF_VALUE(captured_block_is_its_graphs, BLOCK_GRAPH, BLOCK_LIVE));
     if (!block)
         return address;
-    block->graph = graph;
+    store_relaxed(&block->graph, graph);
     eviction_enqueue(block);
     PROOF_STEP(captured_block_has_a_number, block_ask_number(block));
     return address;

@@ -17,7 +17,7 @@ void impl_mgpuMemFree(void *address, hipStream_t stream);
 void impl_mgpuStreamSynchronize(hipStream_t stream);
 void impl_mgpuStreamDestroy(hipStream_t stream);
 
-enum { BYTES = 200, NO_STREAM = MOST_STREAMS };
+enum { BYTES = 200, NO_STREAM = MOST_STREAMS, GRAPH = 1 };
 
 static hipStream_t stream_of(unsigned stream) {
     return stream == NO_STREAM ? NULL : model_stream(stream);
@@ -58,7 +58,7 @@ static void give_graph(unsigned object) {
     const unsigned number = model_block(held->handle);
     if (world.blocks[number].in_graph)
         explore_prune();
-    world.blocks[number].in_graph = block_give_graph(held->handle);
+    world.blocks[number].in_graph = block_give_graph(held->handle, GRAPH);
     world.graph = held->handle;
     held->users--;
 }
@@ -69,7 +69,7 @@ static void end_graph(void) {
         explore_prune();
     world.graph_ends = true;
     world.blocks[model_block(address)].in_graph = false;
-    explore_require(block_take_from_graph(address) || world.forgot, "a graph has its block");
+    explore_require(block_take_from_graph(GRAPH) || world.forgot, "a graph has its block");
     world.graph = NULL;
     world.graph_ends = false;
 }
@@ -81,7 +81,7 @@ static void capture(unsigned object) {
         explore_prune();
     struct held *held = program_asks(object);
     struct stream *stream = handle_find(&stream_map, model_stream(0));
-    void *const address = block_alloc_captured(BYTES, stream, 1, &error);
+    void *const address = block_alloc_captured(BYTES, stream, GRAPH, &error);
     world.blocks[model_block(address)].in_graph = true;
     world.graph = held->handle = address;
     held->state = IS_HELD;
@@ -93,8 +93,8 @@ static void serve_graph(unsigned object) {
     if (!world.graph || world.graph_ends)
         explore_prune();
     struct held *held = program_asks(object);
-    void *const address = world.graph;
-    if (block_serve_graph(address, BYTES)) {
+    void *const address = block_serve_graph(BYTES, 0, NULL, GRAPH);
+    if (address) {
         held->handle = address;
         held->state = IS_HELD;
     } else {
@@ -146,7 +146,7 @@ static void ask(void) {
     PLAYS("work on stream 1, and allocate on stream 0", ask())                                     \
     PLAYS("allocate on stream 0", allocate(0, 0, false))                                           \
     PLAYS("free on stream 0", release(0, 0))                                                       \
-    PLAYS("work with the block on stream 1", PROGRAM_USES(0, work_on_one(handle)))                  \
+    PLAYS("work with the block on stream 1", PROGRAM_USES(0, work_on_one(handle)))                 \
     PLAYS("destroy stream 1", PROGRAM_ENDS(1, impl_mgpuStreamDestroy(handle)))                     \
     PLAYS("give streams back", (void)stream_cache.trim(ALL_DEVICES))
 

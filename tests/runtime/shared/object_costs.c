@@ -28,18 +28,19 @@ enum {
     FIRST_FREES = 16, /* the first evictions order all blocks, which costs each block once */
 };
 
-/* Constants of the program: code objects that differ in their last 8 bytes, and names of kernels.
- * An image has a header, an empty section and a section of 64 bytes. */
+/* Constants of the program: code objects that differ in 8 bytes, and names of kernels. An image has
+ * a header, a section of 64 bytes, and the headers of an empty section and of this section. As in
+ * images of LLD, the headers come last. */
 __asm__(".section .rodata\n"
         ".balign 64\n"
         "object_images:\n"
         ".set object_index, 0\n"
         ".rept " TEXT(
             MOST) "\n"
-                  ".quad 0x00010102464c457f, 0, 0x0000000100e00003, 0, 0, 64, 0x0038004000000000\n"
-                  ".quad 0x0001000200400000, 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000300000001, 0, 0, "
-                  "192, 64\n"
-                  ".quad 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, object_index\n"
+                  ".quad 0x00010102464c457f, 0, 0x0000000100e00003, 0, 0, 128, "
+                  "0x0038004000000000\n"
+                  ".quad 0x0001000200400000, 0, 0, 0, 0, 0, 0, 0, object_index\n"
+                  ".quad 0, 0, 0, 0, 0, 0, 0, 0, 0x0000000300000001, 0, 0, 64, 64, 0, 1, 0\n"
                   ".set object_index, object_index + 1\n"
                   ".endr\n"
                   "object_names:\n"

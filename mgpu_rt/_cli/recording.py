@@ -27,9 +27,8 @@ def folder_beside(output: str) -> Iterator[Path]:
             parent = tempfile.gettempdir()  # the library would expand %p
         folder = Path(tempfile.mkdtemp(prefix=".mgpu_rt-", dir=parent))
     except OSError as error:
-        raise CommandError(
-            f"{error.strerror}: set TMPDIR to a folder that can be written"
-        ) from None
+        way = "set TMPDIR to a folder that can be written"
+        raise CommandError(f"{error.strerror}: {way}") from None
     yield folder
     if not any(folder.iterdir()):
         folder.rmdir()
@@ -72,7 +71,7 @@ def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
         try:
             recording = statistics.recording(file, file.read_bytes())
         except (CommandError, OSError) as error:
-            say(f"mgpu-rt: {error.message if isinstance(error, CommandError) else error}")
+            say(f"mgpu-rt: {error}")
             continue
         if recording is not None:
             (row,) = recording.rows("process")

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+_TURN = 0.1  # seconds between two looks for a signal
 GRACE = 5.0  # seconds to wait for a killed process; one that hangs in the kernel remains
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
@@ -46,8 +47,8 @@ def run(
 ) -> Ended:
     """Runs a program to its end. Ctrl-C does not end the wait, because the program gets the signal
     too; the result tells of Ctrl-C. `streams` are subprocess.Popen's arguments. With a `limit` in
-    seconds, the program leads a session of its own, whose processes are killed at the limit. If
-    this process is killed, so is the program. Raises CommandError."""
+    seconds, the program leads a session of its own, whose processes are killed at the limit or by
+    Ctrl-C. If this process is killed, so is the program. Raises CommandError."""
     form = {"encoding": "utf-8", "errors": "replace", "start_new_session": limit is not None}
     form |= {"preexec_fn": ending_with(os.getpid())}
     try:
@@ -57,24 +58,39 @@ def run(
         from mgpu_rt._cli.errors import CommandError
 
         raise CommandError(f"'{command[0]}' cannot be executed: {error.strerror}") from None
-    interrupted = False
-    while True:
-        try:
-            out, err = child.communicate(timeout=limit)
-            return Ended(child.returncode, out or "", err or "", interrupted)
-        except subprocess.TimeoutExpired:
-            kill(child.pid)
-            out = err = ""
+    if limit is None:
+        return _wait(child)
+    try:
+        out, err = child.communicate(timeout=limit)
+        return Ended(child.returncode, out or "", err or "")
+    except subprocess.TimeoutExpired:
+        kill(child.pid)
+        out = err = ""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            out, err = child.communicate(timeout=GRACE)
+        return Ended(None, out or "", err or "")
+    except BaseException:
+        kill(child.pid)
+        raise
+
+
+def _wait(child: subprocess.Popen[str]) -> Ended:
+    """Waits for a program in this process's group. The terminal sends Ctrl-C to the whole group. A
+    SIGINT that another process sends may reach only this process, so it is passed on."""
+    interrupted, output = False, None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        while output is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                out, err = child.communicate(timeout=GRACE)
-            return Ended(None, out or "", err or "")
-        except BaseException as error:
-            if limit is None and isinstance(error, KeyboardInterrupt):
+                output = child.communicate(timeout=_TURN)
+            told = signal.sigtimedwait({signal.SIGINT}, 0)
+            if told and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
                 interrupted = True
-                continue
-            if limit is not None:
-                kill(child.pid)
-            raise
+                if told.si_code <= 0:  # a process has sent it, and no terminal
+                    child.send_signal(signal.SIGINT)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return Ended(child.returncode, output[0] or "", output[1] or "", interrupted)
 
 
 _PR_SET_PDEATHSIG = 1

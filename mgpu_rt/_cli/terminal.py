@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -31,7 +32,10 @@ def told_if_long(text: str) -> Iterator[None]:
     """Shows a line if the block takes long."""
     timer = threading.Timer(_PATIENCE, step, [text])
     timer.daemon = True
+    # The thread inherits the mask: Ctrl-C is for the thread that waits.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     timer.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,15 @@ def waiting(words: tuple[str, ...], folder: Path) -> subprocess.Popen[str]:
     return running
 
 
+@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["group", "command"])
 @pytest.mark.parametrize("words", WAITERS, ids=lambda words: " ".join(words[:2]))
-def test_ctrl_c_is_130(words: tuple[str, ...], tmp_path: Path) -> None:
-    """As a shell shows it: by the signal, or by the status 130."""
+def test_ctrl_c_is_130(
+    words: tuple[str, ...], send: Callable[[int, int], None], tmp_path: Path
+) -> None:
+    """As a shell shows it: by the signal, or by the status 130. `timeout --foreground`
+    sends the signal to the command, and not to its process group."""
     running = waiting(words, tmp_path)
-    os.killpg(running.pid, signal.SIGINT)
+    send(running.pid, signal.SIGINT)
     _, stderr = running.communicate(timeout=HANG)
     assert running.returncode in (130, -signal.SIGINT), stderr
     assert "mgpu-rt: Aborted" not in stderr and "nothing to compare" not in stderr

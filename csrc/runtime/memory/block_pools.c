@@ -109,12 +109,13 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 
 /* ---- the index ----
  *
- * Each device and size has a list of the blocks that the program has freed. A block enters the list
- * at its first free. A hit changes no list, so a list also contains blocks that the program holds
- * again. A search removes such a block, and the block's next free inserts the block again. So a
- * search visits few blocks that are not idle: each visit is paid by an earlier free. Changed under
- * tables_lock. */
-static struct queue lists[MOST_DEVICES][2][INDEX_LISTS];
+ * Each device has a list of the blocks that the program has freed, and one for each size. A block
+ * enters both lists at its first free. A hit changes no list, so the index also contains blocks
+ * that the program holds again. A search removes such a block, and the block's next free inserts
+ * the block again. So a search visits few blocks that are not idle: each visit is paid by an
+ * earlier free. Changed under tables_lock. */
+static struct queue lists[MOST_DEVICES][2][INDEX_LISTS], device_lists[MOST_DEVICES];
+static size_t small_bytes[MOST_DEVICES]; /* of the index's blocks up to BLOCK_EXACT_UP_TO */
 
 /* Returns the number of a size's list, below INDEX_LISTS. Sizes that share a list differ by less
  * than an eighth; only sizes for which block_size_is_exact returns true do. */
@@ -131,19 +132,70 @@ static struct queue *list_of(int device, bool shared, size_t list) {
                  [PROOF_VALUE(shared_block_goes_to_shared_memory, shared, false)][list];
 }
 
-/* Makes a block the newest of its list. Under tables_lock. */
+static size_t small_size(const struct block *block) {
+    return block->size > BLOCK_EXACT_UP_TO ? 0 : block->size;
+}
+
+/* Makes a block the newest of its lists. Under tables_lock. */
 static void enter_index(struct block *block) {
     struct queue *const list = list_of(block->device, block->shared, list_of_size(block->size));
+    struct queue *const device_list = &device_lists[block->device];
     queue_add(list, &block->indexed, list->newest);
+    queue_add(device_list, &block->on_device, device_list->newest);
+    small_bytes[block->device] += small_size(block);
+}
+
+void block_leave_index(struct block *block) {
+    if (!block->indexed.queue)
+        return;
+    queue_remove(&block->indexed);
+    queue_remove(&block->on_device);
+    small_bytes[block->device] -= small_size(block);
 }
 
 /* Removes a block that the program holds from the index. If the program frees the block just now,
  * the block stays. Under tables_lock. */
 static void leave_index_if_held(struct block *block) {
-    queue_remove(&block->indexed);
+    block_leave_index(block);
     fence_seq_cst();
     if (DOUBT(block_is_freed_just_now, load_seq_cst(&block->state) == BLOCK_IDLE))
         enter_index(block);
+}
+
+/* Returns the oldest idle block of a device's list; removes older ones that the program holds. */
+static struct block *first_idle(int device) {
+    struct block *block;
+    while ((block = QUEUE_ENTRY(device_lists[device].oldest, struct block, on_device)) &&
+           load_acquire(&block->state) != BLOCK_IDLE)
+        leave_index_if_held(block);
+    return block;
+}
+
+static bool was_freed_before(const struct block *one, const struct block *other) {
+    const uint64_t last = load_relaxed(&one->last_use), others = load_relaxed(&other->last_use);
+    return last < others ||
+           (last == others && load_relaxed(&one->uses) < load_relaxed(&other->uses));
+}
+
+/* The next search begins where this search ends. */
+struct block *block_pool_oldest(int device) {
+    struct queue *const list = &device_lists[device];
+    struct block *const begin = first_idle(device), *oldest = begin, *block = begin;
+    for (int looked = 0; block && looked < LOOKED_AT; looked++) {
+        if (was_freed_before(block, oldest))
+            oldest = block;
+        queue_remove(&block->on_device);
+        queue_add(list, &block->on_device, list->newest);
+        block = first_idle(device);
+        if (block == begin)
+            break;
+    }
+    return oldest;
+}
+
+size_t block_pool_small_bytes(int device) {
+    (void)first_idle(device);
+    return small_bytes[device];
 }
 
 /* ---- pools ---- */
@@ -216,7 +268,7 @@ static void take_loose(struct block *block) {
         store_relaxed(&waiting[block->device].blocks, blocks - 1);
     block_clear_fences(block);
     if (block->shared)
-        queue_remove(&block->indexed);
+        block_leave_index(block);
 }
 
 /* Returns the list of a pool's blocks that found no empty way. */

@@ -56,6 +56,17 @@ static inline struct block *block_pool_take_own(struct block_pool *pool, size_t 
  * moving the block. Under tables_lock. */
 bool block_unlink(struct block *block);
 
+/* Removes a block from the index, if it is there. Under tables_lock. */
+void block_leave_index(struct block *block);
+
+/* Returns the least recently used of some idle blocks of a device: of all, if they are few. Returns
+ * NULL if the device has no idle block. Under tables_lock. */
+struct block *block_pool_oldest(int device);
+
+/* Returns an upper bound of the bytes of a device's idle blocks up to BLOCK_EXACT_UP_TO: the index
+ * also contains such blocks that the program holds again. Under tables_lock. */
+size_t block_pool_small_bytes(int device);
+
 /* Takes a block of class `size` that is ready for the next work of `stream`. If `stream` is NULL,
  * the block is ready for work on any stream. If `shared` is true, the block is managed memory. May
  * ask HIP twice whether a stream's work is done. Returns NULL if no block is ready; *waits is true

@@ -137,6 +137,7 @@ struct memory_account block_account(int device) {
 
 void block_remove(struct block *block) {
     const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
+    block_leave_index(block);
     if (!block->booked)
         return;
     struct memory_account *account = &ledger[block->device];
@@ -178,7 +179,6 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     remove_overlapped(address, size);
     if (UNLIKELY(DOUBT(block_was_put_back_after_a_reset, block->listed.queue || block->loose)))
         (void)block_unlink(block);
-    queue_remove(&block->indexed);
     block_remove(block);
     fetch_add_relaxed(&block_clock, 1);
     store_relaxed(&block->size, size);

@@ -184,7 +184,7 @@ static void *request_block(size_t bytes, int device, bool shared, bool waits, hi
     block_expect_own(size, device);
     if (UNLIKELY(DOUBT(block_serves_no_class, block_size_is_exact(size))))
         fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
-    eviction_after_new(block, device, size, waits);
+    eviction_after_new(device, size, waits);
     return request.address;
 }
 

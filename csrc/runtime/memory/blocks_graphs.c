@@ -1,7 +1,6 @@
 /* Blocks of graphs: a graph owns a block until the graph is destroyed, even if the program frees
  * the block. */
 #include "memory/blocks.h"
-#include "memory/eviction.h"
 
 bool block_give_graph(void *address, uint64_t graph) {
     struct block *block = block_find(address);
@@ -64,7 +63,6 @@ void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph
     if (!block)
         return address;
     store_relaxed(&block->graph, graph);
-    eviction_enqueue(block);
     PROOF_STEP(captured_block_has_a_number, block_ask_number(block));
     return address;
 }

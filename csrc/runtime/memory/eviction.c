@@ -8,131 +8,6 @@
 
 static const char free_expression[] = "hipFree(ptr)";
 
-/* ---- the order in which blocks leave ----
- *
- * A queue for each device orders the blocks by their last free. The queue is a pairing heap, and a
- * list of the blocks that will enter the heap. Each node is part of a block's entry, so both
- * allocate nothing.
- *
- * A hit takes a block from a pool and puts the block back without a lock, so a queue cannot follow
- * each hit. A block therefore keeps the age that it had when it entered the queue. The block that
- * leaves the queue first may have a newer age by now, or the program may hold it. The library then
- * puts the block back, or waits for the block's next free. Each such detour is paid by one earlier
- * free, so a take costs O(log n) on average. */
-
-enum { USES_BITS = 8, MOST_USES = (1 << USES_BITS) - 1 };
-
-static struct block *heaps[MOST_DEVICES];
-static struct block *entering[MOST_DEVICES]; /* linked by next_sibling; any thread adds blocks */
-/* The bytes of the small blocks in the queue: an upper bound of the idle ones. */
-static size_t small_bytes[MOST_DEVICES];
-
-/* Returns a block's age. The age orders blocks by the time of the last free, and then by the number
- * of uses. */
-static uint64_t age_of(const struct block *block) {
-    const uint64_t uses = load_relaxed(&block->uses);
-    return load_relaxed(&block->last_use) << USES_BITS |
-           (uses < MOST_USES ? uses : (uint64_t)MOST_USES);
-}
-
-static struct block *merge(struct block *one, struct block *other) {
-    if (!one || !other)
-        return one ? one : other;
-    struct block *const first = one->age <= other->age ? one : other;
-    struct block *const second = first == one ? other : one;
-    second->next_sibling = first->first_younger;
-    first->first_younger = second;
-    return first;
-}
-
-/* Merges the children of a removed root: first in pairs, then each pair into the heap. */
-static struct block *merge_children(struct block *child) {
-    struct block *pairs = NULL, *merged = NULL;
-    while (child) {
-        struct block *const other = child->next_sibling;
-        struct block *const rest = other ? other->next_sibling : NULL;
-        child->next_sibling = NULL;
-        if (other)
-            other->next_sibling = NULL;
-        struct block *const pair = merge(child, other);
-        pair->next_sibling = pairs;
-        pairs = pair;
-        child = rest;
-    }
-    while (pairs) {
-        struct block *const rest = pairs->next_sibling;
-        pairs->next_sibling = NULL;
-        merged = merge(merged, pairs);
-        pairs = rest;
-    }
-    return merged;
-}
-
-void eviction_enqueue(struct block *block) {
-    const int device = block_device(block);
-    bool queued = false;
-    const size_t size = block_size(block);
-    if (!cas_acq_rel(&block->queued, &queued, true))
-        return;
-    store_relaxed(&block->age, age_of(block));
-    block->small_bytes = size > BLOCK_EXACT_UP_TO ? 0 : size;
-    fetch_add_relaxed(&small_bytes[device], block->small_bytes);
-    struct block *first = load_relaxed(&entering[device]);
-    do
-        block->next_sibling = first;
-    while (!cas_acq_rel(&entering[device], &first, block));
-}
-
-/* Takes a block out of the account of a device's queue. Under tables_lock. */
-static void leave_queue(struct block *block, int device) {
-    fetch_sub_relaxed(&small_bytes[device], block->small_bytes);
-    store_seq_cst(&block->queued, false);
-}
-
-/* Returns false if the program holds the block, which then leaves the queue until its next free.
- * The program may free the block just now, and find that the block is in the queue. Under
- * tables_lock. */
-static bool stays_queued(struct block *block, int device) {
-    if (load_acquire(&block->state) == BLOCK_IDLE)
-        return true;
-    leave_queue(block, device);
-    if (load_seq_cst(&block->state) == BLOCK_IDLE)
-        eviction_enqueue(block);
-    return false;
-}
-
-/* Moves the blocks of the list into the heap, in the order in which they were added. Under
- * tables_lock. */
-static void enter_heap(int device) {
-    struct block *added = exchange_acq_rel(&entering[device], NULL), *block = NULL;
-    while (added) { /* the list begins with the last one */
-        struct block *const earlier = added->next_sibling;
-        if (stays_queued(added, device)) {
-            added->next_sibling = block;
-            block = added;
-        }
-        added = earlier;
-    }
-    while (block) {
-        struct block *const later = block->next_sibling;
-        block->first_younger = block->next_sibling = NULL;
-        heaps[device] = merge(heaps[device], block);
-        block = later;
-    }
-}
-
-/* Removes the block with the lowest age from a device's queue; returns NULL if the queue is empty.
- * Under tables_lock. */
-static struct block *take_from_queue(int device) {
-    enter_heap(device);
-    struct block *const first = heaps[device];
-    if (!first)
-        return NULL;
-    heaps[device] = merge_children(first->first_younger);
-    leave_queue(first, device);
-    return first;
-}
-
 /* ---- which blocks leave ----
  *
  * Two bounds apply to the bytes that HIP holds and the program did not ask for. These are idle
@@ -142,8 +17,7 @@ static struct block *take_from_queue(int device) {
  * An allocation evicts blocks only if the device has no memory.
  *
  * The library knows the bytes of large blocks that the program holds. A small block counts as idle
- * from its free until it leaves the eviction queue, also if the program has got it again. Such
- * blocks leave the queue before a block leaves because of the limit. */
+ * from its free until it leaves the index, also if the program has got it again. */
 
 /* A free evicts large blocks beyond PEAK_PARTS / 2 of the recent peak. After each large block from
  * HIP, the recent peak falls by a 512th, unless the program holds as much. */
@@ -220,40 +94,22 @@ static bool is_idle_on(int device, const struct block *block) {
 /* Returns an upper bound of the bytes that HIP holds and the program did not ask for. Under
  * tables_lock. */
 static size_t unused_bytes(int device) {
-    return load_relaxed(&small_bytes[device]) + block_large_unused(device);
+    return block_pool_small_bytes(device) + block_large_unused(device);
 }
 
-/* Removes the least recently used idle block of a device from its pool and from the table. A block
- * that the program holds leaves the queue until its next free. Returns NULL if the device has no
- * idle block, or if at most `enough` bytes are unused then (0: never). Under tables_lock. */
-static struct block *remove_oldest_block(int device, size_t enough) {
-    struct block *block;
+/* Removes the least recently used idle block of a device from its pool and from the table. Returns
+ * NULL if the device has no idle block, or if another thread moves the block just now. Under
+ * tables_lock. */
+static struct block *remove_oldest_block(int device) {
+    struct block *const block = block_pool_oldest(device);
     fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
-    while ((block = take_from_queue(device))) {
-        if (load_acquire(&block->state) != BLOCK_IDLE || !block->booked)
-            continue;
-        if (block->device != device || load_relaxed(&block->age) != age_of(block)) {
-            eviction_enqueue(block);
-            continue;
-        }
-        if (enough && unused_bytes(device) + block->small_bytes <= enough) {
-            eviction_enqueue(block);
-            return NULL;
-        }
-        if (remove_idle(block))
-            return block;
-        store_relaxed(&block->last_use, add_fetch_relaxed(&block_clock, 1));
-        eviction_enqueue(block);
-        return NULL;
-    }
-    return NULL;
+    return block && remove_idle(block) ? block : NULL;
 }
 
 /* Returns true if a block must leave after a free of `freed` bytes. Under tables_lock. */
 static bool is_beyond_bounds(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
     const size_t at_most = load_acquire(&unused_at_most[device]);
-    enter_heap(device);
     const size_t unused = unused_bytes(device);
     const size_t asked = block_asked_bytes(device);
     /* keeps what other threads add from now on */
@@ -272,7 +128,7 @@ size_t eviction_of_bytes(int device, size_t bytes) {
     size_t freed = 0;
     while (freed < bytes) {
         pthread_mutex_lock(&tables_lock);
-        struct block *block = remove_oldest_block(device, 0);
+        struct block *block = remove_oldest_block(device);
         pthread_mutex_unlock(&tables_lock);
         if (!block)
             break;
@@ -285,14 +141,10 @@ size_t eviction_of_bytes(int device, size_t bytes) {
 /* Evicts the least recently used idle blocks until the bounds hold. A block with pending work may
  * be evicted too, because hipFree waits for the device. */
 static __attribute__((noinline)) void evict_beyond_bounds(int device, size_t freed) {
-    struct block *block = NULL;
+    struct block *block;
     do {
         pthread_mutex_lock(&tables_lock);
-        if (is_beyond_bounds(device, freed))
-            block = remove_oldest_block(
-                device, is_beyond_peak(device) ? 0 : cache_limits.memory_bytes[device]);
-        else
-            block = NULL;
+        block = is_beyond_bounds(device, freed) ? remove_oldest_block(device) : NULL;
         pthread_mutex_unlock(&tables_lock);
         if (block)
             REPORT(free_expression, evict_removed(block), NULL);
@@ -315,18 +167,14 @@ __attribute__((noinline)) void eviction_after_free(struct block *block, int devi
         neighbours.note_free(device, block_size(block));
     if (!(care & CARE_OF_BOUNDS))
         return;
-    if (UNLIKELY(!load_relaxed(&block->queued)))
-        eviction_enqueue(block);
     fetch_add_relaxed(&block_clock, 1); /* orders the frees */
     if (may_be_beyond_bounds(device, block_size(block)) && device_kept(device))
         evict_beyond_bounds(device, block_asked(block));
 }
 
-void eviction_after_new(struct block *block, int device, size_t size, bool waits) {
+void eviction_after_new(int device, size_t size, bool waits) {
     const size_t limit = limit_of(device);
     const bool is_large = size > BLOCK_EXACT_UP_TO;
-    if (block)
-        eviction_enqueue(block);
     if (block_reserved(device) >= MUCH_IDLE)
         fetch_or_relaxed(&care_of_frees, CARE_IDLE);
     if (is_large) {

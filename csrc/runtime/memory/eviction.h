@@ -8,14 +8,10 @@
 /* Enforces the bounds after the program has freed a block, which is now in a pool. */
 void eviction_after_free(struct block *block, int device);
 
-/* Puts a block into the queue of its device, unless the block is in the queue. Needs no lock. The
- * caller need not own the block. */
-void eviction_enqueue(struct block *block);
-
-/* Records that HIP has allocated a block of this size; `block` is NULL without memory for an entry.
- * If a bound is exceeded, the frees evict blocks from now on. If a cached block of the size `waits`
- * for a stream, the program needs both blocks in turn, so the recent peak includes both. */
-void eviction_after_new(struct block *block, int device, size_t size, bool waits);
+/* Records that HIP has allocated a block of this size. If a bound is exceeded, the frees evict
+ * blocks from now on. If a cached block of the size `waits` for a stream, the program needs both
+ * blocks in turn, so the recent peak includes both. */
+void eviction_after_new(int device, size_t size, bool waits);
 
 /* Evicts the least recently used idle blocks of a device, until HIP has freed `bytes` bytes.
  * Returns the bytes that HIP has freed. */

@@ -274,16 +274,12 @@ struct block {
     uint64_t last_use; /* the value of block_clock at the block's last free */
     size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
     struct range range;
-    struct queued indexed; /* in the index (block_pools.c) */
-    bool loose;            /* idle, and only in the index; under tables_lock */
-    struct queued listed;  /* in a list of a pool */
+    /* Under tables_lock: the block's places in the index and in a pool (block_pools.c). */
+    struct queued indexed;   /* in the list of its size */
+    struct queued on_device; /* in the list of its device, exactly if the block is in the index */
+    bool loose;              /* idle, and only in the index */
+    struct queued listed;    /* in a list of a pool */
     uint64_t waits; /* loose, with several fences: the number of waits for the device before that */
-    /* in the eviction queue of its device (eviction.c). The thread that sets `queued` adds
-     * the block; the other fields are then under tables_lock */
-    bool queued;
-    uint64_t age;       /* the age when the block entered the queue */
-    size_t small_bytes; /* the size when the block entered the queue; 0 for a large block */
-    struct block *first_younger, *next_sibling;
 };
 
 /* The clock by which eviction finds the least recently used block. The clock counts the blocks that

@@ -44,6 +44,8 @@ static void check_index(const struct block *block) {
     explore_require(count_in_list(list_of(0, block->shared, list_of_size(block->size)),
                                   &block->indexed) == is_indexed,
                     "a block of the index is in the list of its size");
+    explore_require(count_in_list(&device_lists[0], &block->on_device) == is_indexed,
+                    "a block of the index is in the list of its device");
     explore_require(!block->loose || block->state < BLOCK_GRAPH_OWNED,
                     "nobody holds a loose block");
     explore_require(!block->shared || is_indexed == block->loose,
@@ -51,12 +53,15 @@ static void check_index(const struct block *block) {
 }
 
 static void check_lists(void) {
+    size_t small = 0;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
         if (block->listed.queue)
             check_list(block);
         check_index(block);
+        small += block->indexed.queue ? small_size(block) : 0;
     }
+    explore_require(small == small_bytes[0], "the bytes of small blocks in the index are counted");
 }
 
 static void check(void) {

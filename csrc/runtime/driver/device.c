@@ -200,11 +200,6 @@ void device_choose(void) {
     REPORT("hipSetDevice(MGPU_RT_DEVICE)", hip.SetDevice(device), &no_such_device, device, count);
 }
 
-bool device_of_memory(void *memory, int *device) {
-    return device_answered(
-        hip.PointerGetAttribute(device, hipPointerAttributeDeviceOrdinal, memory));
-}
-
 bool device_memory_number(void *memory, uint64_t *number) {
     return device_answered(hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory));
 }

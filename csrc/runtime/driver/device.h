@@ -39,9 +39,6 @@ void device_clear_error(hipError_t error);
 /* Returns true if the result of a query is hipSuccess; otherwise clears the query's error. */
 bool device_answered(hipError_t error);
 
-/* Finds the device of the memory at an address. Returns false if HIP does not know the memory. */
-bool device_of_memory(void *memory, int *device);
-
 /* Finds HIP's number of the allocation at an address. HIP never uses a number twice. Returns false
  * if HIP knows no allocation at the address. */
 bool device_memory_number(void *memory, uint64_t *number);

@@ -10,8 +10,6 @@
 /* Removes the blocks of a device that was reset, or all blocks when HIP ends. */
 static void invalidate_blocks(int device) {
     pthread_mutex_lock(&tables_lock);
-    if (device != ALL_DEVICES)
-        PROOF_STEP(shared_block_outlives_the_reset, eviction_note_survivors(device));
     for (struct block *block = block_first(); block; block = handle_next(block)) {
         if (!PROOF(reset_ends_its_own_blocks, of_device(device, block->device)))
             continue;
@@ -256,13 +254,9 @@ static struct block_freed free_unheld(void *address) {
               is_start || state == BLOCK_IDLE || state == BLOCK_GRAPH_OWNED))
         return (struct block_freed){FREE_TWICE, hipSuccess};
     const bool shared = around && around->shared;
-    int device;
-    const bool waits = eviction_has_survivors() && device_of_memory(address, &device);
     const hipError_t error = block_free_by_hip(around, address);
     if (shared && error == hipSuccess)
         lazy_visible(-1);
-    if (UNLIKELY(waits))
-        eviction_of_survivors(PROOF_VALUE(freed_memory_is_of_the_device, device, ALL_DEVICES));
     return (struct block_freed){FREE_TO_HIP, error};
 }
 

@@ -202,38 +202,11 @@ hipError_t eviction_of_block(void *address) {
     return error;
 }
 
-/* ---- managed memory that outlives a reset ---- */
-
-static size_t survivors; /* number of blocks */
-
-bool eviction_has_survivors(void) {
-    return load_relaxed(&survivors) != 0;
-}
-
-void eviction_note_survivors(int device) {
-    for (struct block *block = block_first(); block; block = handle_next(block))
-        if (block->shared && is_idle_on(device, block) && block_unlink(block)) {
-            store_relaxed(&block->survives, true);
-            fetch_add_relaxed(&survivors, 1);
-        }
-}
-
-void eviction_of_survivors(int device) {
-    for (struct block *block = block_first(); block; block = handle_next(block)) {
-        if (!of_device(device, block_device(block)) || !exchange_relaxed(&block->survives, false))
-            continue;
-        fetch_sub_relaxed(&survivors, 1);
-        if (load_acquire(&block->state) == BLOCK_GONE && block_hip_has(block))
-            (void)hip.Free(block_address(block));
-    }
-}
-
 /* ---- all idle blocks ---- */
 
 int eviction_of_all(int device) {
     int count = 0;
     hipError_t error;
-    eviction_of_survivors(device);
     for (struct block *block = block_first(); block; block = handle_next(block))
         if (is_idle_on(device, block) && evict_idle(block, &error)) {
             REPORT(free_expression, error, NULL);

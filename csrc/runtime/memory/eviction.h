@@ -20,16 +20,6 @@ size_t eviction_of_bytes(int device, size_t bytes);
 /* Evicts all idle blocks of a device, or of ALL_DEVICES. Returns the number of blocks. */
 int eviction_of_all(int device);
 
-/* Takes the managed blocks of a device out of their pools, because HIP may have kept them at the
- * reset of one of several devices. Under tables_lock. */
-void eviction_note_survivors(int device);
-
-/* Frees the noted blocks of a device, or of ALL_DEVICES, that HIP still has. hipFree waits for the
- * device. So the library calls this function when the program frees memory of the device, because
- * stock waits there too. */
-void eviction_of_survivors(int device);
-bool eviction_has_survivors(void);
-
 /* Evicts the block at an address. Returns hipErrorNotFound if there is none, hipErrorNotReady if
  * the block is in use or hipFree would wait, and otherwise HIP's answer. */
 hipError_t eviction_of_block(void *address);

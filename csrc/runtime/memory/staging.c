@@ -144,6 +144,12 @@ static void drop_owner(struct staging *staging) {
     staging->used = 0;
 }
 
+static void drop_memory(struct staging *staging) {
+    drop_owner(staging);
+    staging->memory = NULL;
+    staging->is_refused = false;
+}
+
 static void release_of_stream(struct stream *stream) {
     struct staging *staging = stream->staging;
     stream->staging = NULL;
@@ -162,36 +168,22 @@ static int trim_staging(int device) {
         if (is_free(staging)) {
             if (staging->memory)
                 (void)hip.HostFree(staging->memory);
-            drop_owner(staging);
-            staging->memory = NULL;
-            staging->is_refused = false;
+            drop_memory(staging);
         }
         release_staging(staging);
     }
     return 0; /* the caches do not count pinned memory */
 }
 
-/* Returns true if HIP has no memory at this address. After the reset of one of several devices,
- * pinned memory that HIP still has at this address belongs to this library. */
-static bool is_gone(void *pinned) {
-    uint64_t number;
-    return !pinned || !device_memory_number(pinned, &number);
-}
-
+/* HIP may keep pinned memory at the reset of one of several devices. The library then allocates
+ * other memory, and the kept memory stays until the process ends. */
 static void invalidate_staging(int device) {
-    const bool everything = device == ALL_DEVICES || hip_device_count == 1;
-    for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++) {
-        if (!try_take_staging(staging))
-            continue;
-        const struct stream *owner = owner_of(staging);
-        if (everything || is_gone(staging->memory))
-            staging->memory = NULL;
-        if (everything)
-            staging->is_refused = false;
-        if (everything || (owner && owner->device == device))
-            drop_owner(staging);
-        release_staging(staging);
-    }
+    (void)device; /* one pool serves all devices */
+    for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++)
+        if (try_take_staging(staging)) {
+            drop_memory(staging);
+            release_staging(staging);
+        }
 }
 
 const struct cache staging_cache = {.trim = trim_staging,

@@ -78,8 +78,7 @@ static __attribute__((noinline)) bool add_other_fences(struct block *block) {
 
 bool block_set_fences(struct block *block, struct stream *stream, bool others) {
     set_fence(&block->fence, stream);
-    return LIKELY(!others) || !(load_relaxed(&care_of_frees) & CARE_SEVERAL_STREAMS) ||
-           add_other_fences(block);
+    return LIKELY(!others) || add_other_fences(block);
 }
 
 /* Returns true if the next work of `stream` may use a block. Each fence of the block is then done

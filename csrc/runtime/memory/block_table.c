@@ -9,15 +9,7 @@
 /* Stands for the number that HIP has not told; HIP gives it to no allocation. */
 #define NO_NUMBER UINT64_MAX
 
-static struct handle_map block_map = HANDLE_MAP(struct block);
-
-struct block *block_find(const void *address) {
-    return handle_find(&block_map, address);
-}
-
-struct block *block_first(void) {
-    return handle_first(&block_map);
-}
+struct handle_map block_map = HANDLE_MAP(struct block);
 
 struct block *block_around(const void *address) {
     pthread_mutex_lock(&tables_lock);

@@ -319,19 +319,20 @@ struct block_freed block_free(void *address, struct stream *stream) {
         block_unask(block);
     const int device = block->device;
     const bool in_order = LIKELY(stream && stream->device == device);
-    const bool care = !in_order || load_relaxed(&care_of_frees);
+    const unsigned care = load_relaxed(&care_of_frees);
     bool is_kept = LIKELY(exclusive_hip()) || block_is_still_there(block);
     if (UNLIKELY(!is_kept))
         fetch_add_relaxed(&counts.made.other_code, 1);
-    else if (UNLIKELY(care) && DOUBT(block_serves_no_class, block->is_exact))
+    else if (UNLIKELY(care & CARE_OF_BOUNDS) && DOUBT(block_serves_no_class, block->is_exact))
         is_kept = false;
     if (UNLIKELY(!is_kept))
         freed.verdict = FREE_TO_HIP;
-    else if (UNLIKELY(!in_order) || UNLIKELY(!block_set_fences(block, stream, care)))
+    else if (UNLIKELY(!in_order) ||
+             UNLIKELY(!block_set_fences(block, stream, care & CARE_SEVERAL_STREAMS)))
         is_kept = wait_until_idle(block, &freed);
     if (LIKELY(is_kept)) {
         block_pool_put(block); /* from here on another thread may take the block */
-        if (UNLIKELY(care))
+        if (UNLIKELY(care & (CARE_OF_BOUNDS | CARE_IDLE)))
             eviction_after_free(block, device);
     } else {
         freed.error = block_free_by_hip(block, address);

@@ -22,9 +22,6 @@ static void invalidate_blocks(int device) {
 
 /* ---- new blocks ---- */
 
-static size_t capacities[MOST_DEVICES]; /* the most reserved bytes for which HIP has memory, as far
-                                         * as the library knows; 0: unknown */
-
 /* With LLVM 19 and later, LLVM's own library for CUDA allocates managed memory if host_shared is
  * set. With HIP, managed memory is pinned host memory if the device cannot move pages. hipFree
  * frees managed memory. Managed memory is coherent by default, so hipMallocManaged needs no flag
@@ -33,33 +30,6 @@ static size_t capacities[MOST_DEVICES]; /* the most reserved bytes for which HIP
 static hipError_t ask_hip(void **address, size_t size, bool shared) {
     return shared ? hip.MallocManaged(address, size, hipMemAttachGlobal)
                   : hip.Malloc(address, size);
-}
-
-/* Returns true if HIP says that the current device has no memory for a request of this size. */
-static bool hip_lacks_memory(size_t size) {
-    size_t available = 0, total = 0;
-    return device_answered(hip.MemGetInfo(&available, &total)) && available < size;
-}
-
-/* Evicts idle blocks before HIP is asked for more than the device has. If no block is idle, the
- * caller still asks HIP. hipFree waits for the device, where stock's hipMalloc goes on. So nothing
- * is evicted while HIP has memory, for example because another process has freed some. */
-static void make_room_ahead(int device, size_t size) {
-    const size_t capacity = load_relaxed(&capacities[device]);
-    const size_t wanted = block_reserved(device) + size;
-    if (!capacity || wanted <= capacity || size > capacity || !device_kept(device) ||
-        !PROOF(memory_is_short_now, hip_lacks_memory(size)))
-        return;
-    limit_reached();
-    (void)eviction_of_bytes(device, wanted - capacity);
-}
-
-/* Records HIP's answer to a request of this size, which the ledger does not include yet. */
-static void note_capacity(int device, size_t size, bool has_memory) {
-    const size_t capacity = load_relaxed(&capacities[device]);
-    const size_t wanted = block_reserved(device) + size;
-    if (has_memory ? wanted > capacity : !capacity || wanted <= capacity)
-        store_relaxed(&capacities[device], has_memory ? eviction_total(device) : wanted - 1);
 }
 
 /* A request for a new block, and HIP's answer. */
@@ -93,7 +63,6 @@ static void request_harder(struct request *request, size_t exact) {
     const int device = request->device;
     (void)device_kept(device);
     limit_reached();
-    note_capacity(device, request->size, false);
     if (eviction_of_bytes(device, request->size) && request_again(request))
         return;
     if (request->size != exact) {
@@ -162,8 +131,6 @@ static void *request_block(size_t bytes, int device, bool shared, bool waits, hi
     const size_t total = eviction_total(device), exact = block_round(bytes);
     struct request request = {
         .size = size_for(device, bytes), .device = device, .shared = shared, .error = hipSuccess};
-    if (!shared)
-        make_room_ahead(device, request.size);
     if (UNLIKELY(!request_once(&request)) &&
         PROOF(device_can_have_so_much, !total || exact <= total) && caches_on())
         request_harder(&request, exact);
@@ -171,7 +138,6 @@ static void *request_block(size_t bytes, int device, bool shared, bool waits, hi
     if (*error != hipSuccess)
         return NULL;
     const size_t size = request.size;
-    note_capacity(device, size, true);
     stats_miss(CACHE_MEMORY);
     device_watch(device);
     struct block *block =

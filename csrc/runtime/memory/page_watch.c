@@ -331,13 +331,3 @@ bool pages_are_private(const void *address, size_t bytes) {
     fclose(maps);
     return private;
 }
-
-unsigned most_watched_ranges(void) {
-    unsigned mappings = 65530; /* the kernel's default */
-    FILE *limit = fopen("/proc/sys/vm/max_map_count", "re");
-    if (limit && fscanf(limit, "%u", &mappings) != 1)
-        mappings = 0;
-    if (limit)
-        fclose(limit);
-    return mappings / 32;
-}

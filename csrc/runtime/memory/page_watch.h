@@ -56,10 +56,9 @@ void page_watch_forked(void);
  * process has many mappings below the address. */
 bool pages_are_private(const void *address, size_t bytes);
 
-/* Returns how many ranges the library may watch. A watched range may split a mapping of the program
- * into three. The kernel limits the number of mappings of a process, and then refuses further
- * mappings. The result is so small that the ranges add at most a sixteenth of the limit. */
-unsigned most_watched_ranges(void);
+/* How many ranges the library may watch. A watched range may split a mapping of the program into
+ * three, and the kernel refuses a process more than 65,530 mappings (vm.max_map_count). */
+enum { MOST_WATCHED_RANGES = 2000 };
 
 /* ---- the recorded changes ---- */
 

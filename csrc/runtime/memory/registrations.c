@@ -1,13 +1,13 @@
 #include "memory/registrations.h"
 #include "driver/device.h"
 #include "memory/page_watch.h"
-#include "memory/pinned_limit.h"
 #include "process/own_thread.h"
 #include "streams/streams.h"
 #include "telemetry/counters.h"
 
 #include <sched.h>
 #include <semaphore.h>
+#include <unistd.h>
 
 /* The states of a registration.
  *
@@ -305,11 +305,8 @@ static bool start_trimming(void) {
            own_thread_start(&thread, trim_when_stale, NULL) && pthread_detach(thread) == 0;
 }
 
-static unsigned most_watched; /* ranges */
-
 static void start_watching(void) {
     const char *reason = start_trimming() ? page_watch_open(pages_changed) : "no thread";
-    most_watched = most_watched_ranges();
     watches = !reason;
     if (reason)
         report_verbose("registered memory is not cached: %s", reason);
@@ -350,19 +347,25 @@ static bool trim_oldest(void) {
 }
 
 static bool may_watch_one_more(void) {
-    while (load_relaxed(&watched) >= most_watched)
+    while (load_relaxed(&watched) >= MOST_WATCHED_RANGES)
         if (!trim_oldest())
             return false;
     return true;
 }
 
+/* Returns the limit that MGPU_RT_MEMORY_LIMIT names, in bytes or as a fraction of the machine's
+ * memory. */
+static size_t limit_of_idle(void) {
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes;
+    return options.memory_limit_bytes ? options.memory_limit_bytes
+                                      : (size_t)(memory * options.memory_limit_fraction);
+}
+
 static bool make_room(size_t bytes) {
-    static size_t limit; /* 0: unknown so far */
-    if (!load_relaxed(&limit))
-        store_relaxed(&limit, most_pinned_bytes() + 1);
-    if (bytes >= limit)
+    const size_t limit = limit_of_idle();
+    if (bytes > limit)
         return false;
-    while (load_relaxed(&registrations_idle) + bytes >= limit)
+    while (load_relaxed(&registrations_idle) + bytes > limit)
         if (!trim_oldest())
             return false;
     return true;

@@ -229,7 +229,7 @@ def test_registrations_leave_the_program_its_mappings(mgpu: Mgpu, case: str) -> 
     if case == "idle":
         assert mappings() - before > 100
         mgpu.MemHostRegister(at, PAGE)  # the last range is still cached
-        assert mgpu.count("hipHostUnregister") >= count - limit // 32
+        assert mgpu.count("hipHostUnregister") >= count - 2000
     assert mgpu.count("hipHostRegister") == count
 
 

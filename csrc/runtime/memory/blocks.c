@@ -298,7 +298,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
         is_kept = wait_until_idle(block, &freed);
     if (LIKELY(is_kept)) {
         block_pool_put(block); /* from here on another thread may take the block */
-        if (UNLIKELY(care & (CARE_OF_BOUNDS | CARE_IDLE)))
+        if (UNLIKELY(care & (CARE_OF_BOUNDS | CARE_WANTED)))
             eviction_after_free(block, device);
     } else {
         freed.error = block_free_by_hip(block, address);

@@ -163,8 +163,8 @@ static bool may_be_beyond_bounds(int device, size_t freed) {
 /* Inlined into block_free, this function would cost each hit instructions. */
 __attribute__((noinline)) void eviction_after_free(struct block *block, int device) {
     const unsigned care = load_relaxed(&care_of_frees);
-    if (care & CARE_IDLE)
-        neighbours.note_free(device, block_size(block));
+    if (care & CARE_WANTED)
+        neighbours.note_free(device);
     if (!(care & CARE_OF_BOUNDS))
         return;
     fetch_add_relaxed(&block_clock, 1); /* orders the frees */
@@ -175,8 +175,8 @@ __attribute__((noinline)) void eviction_after_free(struct block *block, int devi
 void eviction_after_new(int device, size_t size, bool waits) {
     const size_t limit = limit_of(device);
     const bool is_large = size > BLOCK_EXACT_UP_TO;
-    if (block_reserved(device) >= MUCH_IDLE)
-        fetch_or_relaxed(&care_of_frees, CARE_IDLE);
+    if (block_reserved(device) >= MUCH_MEMORY)
+        neighbours.note_memory();
     if (is_large) {
         pthread_mutex_lock(&tables_lock);
         store_relaxed(&recent_peaks[device],

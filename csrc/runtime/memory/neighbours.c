@@ -11,7 +11,6 @@
 enum {
     TICK = 250,    /* ms between two looks at the idle memory */
     TICKS = 5,     /* looks until a block counts as unused for a second */
-    LINGER = 8,    /* the thread ends after so many looks that find little idle memory */
     ASKING = 2000, /* ms: the longest wait for other processes */
     LOCK_HELD = 5, /* ms: other threads hold tables_lock for less */
     TRYING = 500,  /* ms: the longest time for which the thread tries to answer */
@@ -102,11 +101,11 @@ static bool return_blocks(int device, uint64_t before) {
 static void answer_request(int device) {
     const uint64_t end = clock_ns() + UINT64_C(1000000) * TRYING;
     store_release(&wanted[device], true);
+    fetch_or_relaxed(&care_of_frees, CARE_WANTED);
     while (load_acquire(&wanted[device]) && !return_blocks(device, UINT64_MAX) &&
-           !load_acquire(&stopping) && clock_ns() < end) {
-        fetch_or_relaxed(&care_of_frees, CARE_IDLE);
+           !load_acquire(&stopping) && clock_ns() < end)
         usleep(1000);
-    }
+    fetch_and_release(&care_of_frees, ~(unsigned)CARE_WANTED);
     store_release(&wanted[device], false);
 }
 
@@ -129,11 +128,12 @@ static uint64_t advance_clock(struct look *look) {
     return second_ago;
 }
 
-/* Returns whether the device had much idle memory. Between an answer and the next look the device's
- * byte is not locked, which tells the asking process that this process has answered. */
-static bool look_at(int device, uint64_t second_ago) {
+/* Offers the device's idle memory to other processes if it is much, and returns what the program
+ * has not used for a second. Between an answer and the next look the device's byte is not locked,
+ * which tells the asking process that this process has answered. */
+static void look_at(int device, uint64_t second_ago) {
     bool old;
-    const bool much = count_idle(device, second_ago, &old) >= MUCH_IDLE;
+    const bool much = count_idle(device, second_ago, &old) >= MUCH_MEMORY;
     pthread_mutex_lock(&gate);
     const off_t place = stopping ? 0 : device_place(device);
     pthread_mutex_unlock(&gate);
@@ -144,45 +144,38 @@ static bool look_at(int device, uint64_t second_ago) {
         (void)return_blocks(device, second_ago);
     if (place)
         meeting_lock(place, much && !asked);
-    return much;
 }
 
-/* Returns whether a device has much idle memory. */
-static bool look_at_all(struct look *look) {
+static void look_at_all(struct look *look) {
     const uint64_t second_ago = advance_clock(look);
-    bool much = false;
     for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++)
-        much |= look_at(device, second_ago);
-    return much;
+        look_at(device, second_ago);
 }
 
 static void *watch_idle_memory(void *unused) {
-    static struct look look; /* one thread runs at a time */
+    struct look look = {.last = 0};
     int mode = hipStreamCaptureModeRelaxed;
     (void)unused;
-    look = (struct look){.last = 0};
     pthread_setname_np(pthread_self(), "mgpu_rt idle");
     pthread_mutex_lock(&gate);
     if (!stopping)
         PROOF_STEP(thread_ends_no_capture, (void)hip.ThreadExchangeStreamCaptureMode(&mode));
     pthread_mutex_unlock(&gate);
-    for (int little = 0; little < LINGER && !load_acquire(&stopping);) {
+    while (!load_acquire(&stopping)) {
         const uint32_t heard = meeting_heard();
-        little = look_at_all(&look) ? 0 : little + 1;
+        look_at_all(&look);
         if (main_thread_has_ended())
             store_release(&stopping, true);
         else if (!load_acquire(&stopping))
             meeting_wait(heard, TICK);
     }
-    pthread_mutex_lock(&gate);
-    running = false;
-    pthread_mutex_unlock(&gate);
-    fetch_or_relaxed(&care_of_frees, CARE_IDLE);
     return NULL;
 }
 
-static void create_idle_thread(void) {
+static void start_thread(void) {
     pthread_t thread;
+    if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
+        return;
     if (pthread_mutex_trylock(&asking) == 0) { /* otherwise another thread waits for an answer */
         (void)meeting_open(true);
         pthread_mutex_unlock(&asking);
@@ -195,38 +188,11 @@ static void create_idle_thread(void) {
 
 /* ---- frees ---- */
 
-static size_t freed_bytes; /* since the last visit of all blocks */
-
-/* Returns whether the program has freed enough bytes for a visit of all blocks. So the visits
- * become rarer as the blocks become more. */
-static bool is_visit_due(int device) {
-    const size_t freed = load_relaxed(&freed_bytes);
-    if (freed < MUCH_IDLE || freed < block_reserved(device) / 16)
-        return false;
-    store_relaxed(&freed_bytes, 0);
-    return true;
-}
-
 /* With stock, hipFree waits here for all work of the device. So a free may return memory that
  * another process waits for, even if hipFree has to wait for work. */
-static __attribute__((noinline)) void return_or_watch(int device) {
-    bool old;
+static void note_free(int device) {
     if (exchange_acq_rel(&wanted[device], false) && device_kept(device))
         (void)block_cache.trim(device);
-    else if (!is_visit_due(device))
-        return;
-    else if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
-        fetch_and_release(&care_of_frees, ~(unsigned)CARE_IDLE);
-    else if (count_idle(device, 0, &old) >= MUCH_IDLE)
-        create_idle_thread();
-}
-
-/* Inlined into this function, return_or_watch would cost each free beyond the limit instructions.
- */
-static void note_free(int device, size_t size) {
-    const size_t freed = add_fetch_relaxed(&freed_bytes, size);
-    if (UNLIKELY(load_relaxed(&wanted[device])) || UNLIKELY(freed >= MUCH_IDLE))
-        return_or_watch(device);
 }
 
 /* ---- other code of this process ---- */
@@ -268,6 +234,7 @@ static void make_room_for_other_code(void) {
 
 void neighbours_start(void) {
     other_code_allocates = make_room_for_other_code;
+    neighbours.note_memory = start_thread;
     neighbours.note_free = note_free;
     neighbours.ask = ask_neighbours;
 }

@@ -1,7 +1,7 @@
 /* Returns idle device memory to HIP for other processes on the device, and before other code of
  * this process allocates.
  *
- * A process that holds much idle memory has a thread. The thread returns memory that the program
+ * A process that has had much memory has a thread. The thread returns memory that the program
  * has not used for a second, as long as no stream has pending work. If an allocation of another
  * process of this user fails, that process asks the thread, and the thread returns all idle memory
  * of the device. All functions are thread-safe. */

@@ -94,18 +94,20 @@ extern struct cache_limits cache_limits;
 enum {
     CARE_SEVERAL_STREAMS = 1,
     CARE_OF_BOUNDS = 2, /* blocks leave at frees, or left (eviction.c) */
-    CARE_IDLE = 4, /* the device may have much idle memory, or another process may want memory */
+    CARE_WANTED = 4,    /* another process waits for idle memory */
 };
 extern unsigned care_of_frees;
 
-/* The bytes of a device that count as much idle memory. A process with less idle memory has no
- * thread that returns memory (memory/neighbours.h). */
-enum { MUCH_IDLE = 64 << 20 };
+/* The bytes of a device that count as much memory. A process with less memory has no thread that
+ * returns idle memory (memory/neighbours.h). */
+enum { MUCH_MEMORY = 64 << 20 };
 
 /* The functions of memory/neighbours.c, which lifecycle.c sets. */
 extern struct neighbours {
-    /* Called while CARE_IDLE is set, after the program has freed memory. */
-    void (*note_free)(int device, size_t size);
+    /* Called after HIP has allocated a block, if the device's blocks have MUCH_MEMORY. */
+    void (*note_memory)(void);
+    /* Called while CARE_WANTED is set, after the program has freed memory. */
+    void (*note_free)(int device);
     /* Asks other processes for memory of a device after an allocation has failed, and waits for at
      * most two seconds. Returns true if the caller should repeat the call. The caller holds no lock
      * of the runtime. */

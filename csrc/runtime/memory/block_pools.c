@@ -152,6 +152,14 @@ void block_leave_index(struct block *block) {
     small_bytes[block->device] -= small_size(block);
 }
 
+/* Makes an entry the newest of its list, if it is in one. Under tables_lock. */
+static void move_to_newest(struct queued *entry) {
+    struct queue *const list = entry->queue;
+    queue_remove(entry);
+    if (list)
+        queue_add(list, entry, list->newest);
+}
+
 /* Removes a block that the program holds from the index. If the program frees the block just now,
  * the block stays. Under tables_lock. */
 static void leave_index_if_held(struct block *block) {
@@ -178,13 +186,11 @@ static bool was_freed_before(const struct block *one, const struct block *other)
 
 /* The next search begins where this search ends. */
 struct block *block_pool_oldest(int device) {
-    struct queue *const list = &device_lists[device];
     struct block *const begin = first_idle(device), *oldest = begin, *block = begin;
     for (int looked = 0; block && looked < LOOKED_AT; looked++) {
         if (was_freed_before(block, oldest))
             oldest = block;
-        queue_remove(&block->on_device);
-        queue_add(list, &block->on_device, list->newest);
+        move_to_newest(&block->on_device);
         block = first_idle(device);
         if (block == begin)
             break;
@@ -249,11 +255,14 @@ static bool take_from_ways(struct block_pool *pool, struct block *block) {
     return false;
 }
 
-/* Makes a block that enters no pool loose. Under tables_lock. */
+/* Makes a block that enters no pool loose. If the block has one fence, the next search of its
+ * stream finds the block first. Under tables_lock. */
 static void make_loose(struct block *block) {
     block->loose = true;
-    if (!has_several_fences(block))
+    if (!has_several_fences(block)) {
+        move_to_newest(&block->indexed);
         return;
+    }
     block->waits = waiting[block->device].waits;
     store_relaxed(&waiting[block->device].blocks, waiting[block->device].blocks + 1);
 }
@@ -270,11 +279,6 @@ static void take_loose(struct block *block) {
         block_leave_index(block);
 }
 
-/* Returns the list of a pool's blocks that found no empty way. */
-static struct queue *list_in(struct block_pool *pool, size_t size) {
-    return &pool->lists[block_set(size)];
-}
-
 /* Puts a block that is not in the index, has several fences, or finds no empty way. */
 static __attribute__((noinline)) void put_slow(struct block *block) {
     struct stream *stream = block->fence.stream;
@@ -287,10 +291,8 @@ static __attribute__((noinline)) void put_slow(struct block *block) {
     pthread_mutex_lock(&tables_lock);
     if (!block->indexed.queue && block->booked)
         PROOF_STEP(freed_block_is_indexed, enter_index(block));
-    if (!pool)
+    if (!pool || !put_into_way(pool, block))
         make_loose(block);
-    else if (!put_into_way(pool, block))
-        queue_add(list_in(pool, block->size), &block->listed, list_in(pool, block->size)->newest);
     pthread_mutex_unlock(&tables_lock);
 }
 
@@ -307,17 +309,14 @@ void block_pool_put(struct block *block) {
 
 bool block_unlink(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
-    if (!block->loose && !block->listed.queue) {
-        struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
-        if (UNLIKELY(stream && (!pool || pool->device != block->device)))
-            pool = pool_on(stream, block->device);
-        return pool && take_from_ways(pool, block);
-    }
-    if (block->loose)
+    if (block->loose) {
         take_loose(block);
-    else
-        queue_remove(&block->listed);
-    return true;
+        return true;
+    }
+    struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
+    if (UNLIKELY(stream && (!pool || pool->device != block->device)))
+        pool = pool_on(stream, block->device);
+    return pool && take_from_ways(pool, block);
 }
 
 void block_device_is_idle(struct block *block) {
@@ -393,38 +392,15 @@ static bool query_holder(struct stream *holder) {
     return asked;
 }
 
-/* Takes a block of this size from a stream's pool. A list may begin with blocks of other sizes. The
- * index then finds the block. */
-static struct block *take_own(struct block_pool *pool, size_t size) {
-    const struct queue *const list = list_in(pool, size);
-    struct block *block = block_pool_take_own(pool, size);
-    if (block || !load_relaxed(&list->newest))
-        return block;
-    pthread_mutex_lock(&tables_lock);
-    const struct queued *at = list->newest;
-    for (int looked = 0; at && !block && looked < LOOKED_AT; looked++, at = at->older) {
-        struct block *const each = QUEUE_ENTRY(at, struct block, listed);
-        if (each->size == size)
-            block = each;
-    }
-    if (block)
-        queue_remove(&block->listed);
-    pthread_mutex_unlock(&tables_lock);
-    return block;
-}
-
 /* If no block is ready, asks HIP about the stream that a block waits for, and tries again. If a
  * block is ready while another block waits, asks once, so that the other block is ready when the
  * program needs it. */
 struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
                                  bool *waits) {
-    struct block_pool *own = stream && !shared ? load_acquire(&stream->pool) : NULL;
     struct wanted wanted = {size, size, device, shared, stream, NULL};
     const size_t list = list_of_size(size);
     const struct stream *before = NULL;
-    struct block *block = own ? take_own(own, size) : NULL;
-    if (!block)
-        block = take_indexed(list, &wanted);
+    struct block *block = take_indexed(list, &wanted);
     for (int questions = 0; wanted.holder && wanted.holder != before && questions < QUESTIONS;
          questions++) {
         before = wanted.holder;

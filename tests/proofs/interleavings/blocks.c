@@ -225,9 +225,9 @@ static void other_code_works(void) {
     PLAYS("other code works with the block on stream 0, and the program frees it there",           \
           other_code_works())
 
-/* ---- lists by size ----
+/* ---- more blocks than a pool has ways ----
  *
- * The pool of stream 0 has two blocks of one size in a list. Object 0 has this size. Object 1 is
+ * Two blocks of one size are loose. Object 0 has this size. Object 1 is
  * smaller, and may be a larger block. */
 
 enum { LARGE = 128 << 10, SMALLER = 96 << 10 };
@@ -319,8 +319,8 @@ static void set_up_reset(bool exclusive) {
         (struct held){.state = IS_HELD, .handle = impl_mgpuMemAlloc(BYTES, model_stream(0), false)};
 }
 
-/* One more idle block than these exceeds the limit. The ring begins with object 0, which the
- * program has freed and got again. */
+/* One more idle block than these exceeds the limit. The index contains object 0, which the program
+ * has freed and got again. */
 static void set_up_sized(bool exclusive) {
     void *blocks[4];
     model_start(2, exclusive);

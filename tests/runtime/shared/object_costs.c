@@ -3,9 +3,8 @@
  *     object_costs RUNTIME NUMBER CALLS [KIND]   runs `measured` once for each kind, for callgrind
  *     object_costs kinds                         JSON: the kinds, in that order
  *
- * With the variable TIMES, prints as JSON the nanoseconds of a call of each kind: the least of
- * several rounds. The variable STREAMS says on how many streams idle blocks were freed (1), and
- * BYTES how many bytes a block has (256).
+ * The variable STREAMS says on how many streams idle blocks were freed (1), and BYTES how many
+ * bytes a block has (256).
  *
  * NUMBER is at most MOST. The calls of a round visit the objects in an order without locality. The
  * stub of HIP has no cost of its own that depends on the number of objects. */
@@ -368,19 +367,6 @@ __attribute__((noinline, noclone)) void measured(const struct kind *kind, long f
         kind->call(call);
 }
 
-/* Later rounds make other calls of a kind, so that NEW objects stay new. */
-static double least_time(const struct kind *kind, long calls) {
-    uint64_t least = UINT64_MAX;
-    const long rounds = kind->visits == NEW ? EXTRA / calls : 50;
-    for (long round = 0; round < rounds; round++) {
-        const uint64_t begin = now_ns();
-        measured(kind, round * calls, calls);
-        const uint64_t taken = now_ns() - begin;
-        least = taken < least ? taken : least;
-    }
-    return (double)least / (double)calls;
-}
-
 static void print_kinds(void) {
     for (int i = 0; i < KINDS; i++)
         printf("%s\"%s\"", i ? ", " : "[", kinds[i].name);
@@ -413,7 +399,6 @@ int main(int argc, char **argv) {
         fail("wrong number", argv[2]);
     if (stream_count < 1 || stream_count > MOST_STREAMS)
         fail("wrong number", "STREAMS");
-    const char *before_time = "{";
     for (const struct kind *kind = kinds; kind < kinds + KINDS; kind++) {
         const long before[] = {2 * number, 20, 0};
         if (only && strcmp(only, kind->name) != 0)
@@ -421,15 +406,8 @@ int main(int argc, char **argv) {
         kind->set_up();
         for (long call = 0; call < before[kind->visits]; call++)
             kind->call(call);
-        if (getenv("TIMES")) {
-            printf("%s\"%s\": %.1f", before_time, kind->name, least_time(kind, calls));
-            before_time = ", ";
-        } else {
-            measured(kind, 0, calls);
-        }
+        measured(kind, 0, calls);
         kind->tear_down();
     }
-    if (getenv("TIMES"))
-        puts("}");
     return 0;
 }

@@ -57,12 +57,6 @@ static inline size_t block_class(size_t bytes) {
     return (bytes + step - 1) & -step;
 }
 
-/* Returns true for the size of a large block that no later request shares. HIP had no memory for
- * the rounded size, or the limit left no room for slack. Such a block leaves at its free. */
-static inline bool block_size_is_exact(size_t size) {
-    return size > BLOCK_EXACT_UP_TO && size != block_class(size);
-}
-
 /* Returns a number below POOL_SETS. The multiplier was chosen by search: of 16 sizes that follow
  * each other, at most two small or three large ones share a set. */
 static inline size_t block_set(size_t size) {

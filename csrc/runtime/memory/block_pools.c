@@ -116,14 +116,15 @@ static bool is_ready(const struct block *block, const struct stream *stream,
 static struct queue lists[MOST_DEVICES][2][INDEX_LISTS], device_lists[MOST_DEVICES];
 static size_t small_bytes[MOST_DEVICES]; /* of the index's blocks up to BLOCK_EXACT_UP_TO */
 
-/* Returns the number of a size's list, below INDEX_LISTS. Sizes that share a list differ by less
- * than an eighth; only sizes for which block_size_is_exact returns true do. */
+/* Returns the number of the list of a size's class, below INDEX_LISTS. The list also contains the
+ * blocks whose size is exact, because HIP had no memory for their class, or the limit no room. */
 static size_t list_of_size(size_t size) {
     enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
     if (size <= BLOCK_EXACT_UP_TO)
         return size / BLOCK_GRAIN;
-    const int log = 63 - __builtin_clzll(size);
-    return SMALL + (size_t)(log - LOG) * 8 + (size >> (log - 3)) % 8;
+    const size_t class = block_class(size);
+    const int log = 63 - __builtin_clzll(class);
+    return SMALL + (size_t)(log - LOG) * 8 + (class >> (log - 3)) % 8;
 }
 
 static struct queue *list_of(int device, bool shared, size_t list) {
@@ -395,10 +396,10 @@ static bool query_holder(struct stream *holder) {
 /* If no block is ready, asks HIP about the stream that a block waits for, and tries again. If a
  * block is ready while another block waits, asks once, so that the other block is ready when the
  * program needs it. */
-struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
+struct block *block_search_pools(size_t bytes, int device, struct stream *stream, bool shared,
                                  bool *waits) {
-    struct wanted wanted = {size, size, device, shared, stream, NULL};
-    const size_t list = list_of_size(size);
+    struct wanted wanted = {bytes, block_class(bytes), device, shared, stream, NULL};
+    const size_t list = list_of_size(wanted.most);
     const struct stream *before = NULL;
     struct block *block = take_indexed(list, &wanted);
     for (int questions = 0; wanted.holder && wanted.holder != before && questions < QUESTIONS;

@@ -67,11 +67,11 @@ struct block *block_pool_oldest(int device);
  * also contains such blocks that the program holds again. Under tables_lock. */
 size_t block_pool_small_bytes(int device);
 
-/* Takes a block of class `size` that is ready for the next work of `stream`. If `stream` is NULL,
- * the block is ready for work on any stream. If `shared` is true, the block is managed memory. May
- * ask HIP twice whether a stream's work is done. Returns NULL if no block is ready; *waits is true
- * if a block of the size waits for a stream. */
-struct block *block_search_pools(size_t size, int device, struct stream *stream, bool shared,
+/* Takes a block of at least `bytes` bytes, and at most their class, that is ready for the next work
+ * of `stream`. If `stream` is NULL, the block is ready for work on any stream. If `shared` is true,
+ * the block is managed memory. May ask HIP twice whether a stream's work is done. Returns NULL if
+ * no block is ready; *waits is true if a block of the size waits for a stream. */
+struct block *block_search_pools(size_t bytes, int device, struct stream *stream, bool shared,
                                  bool *waits);
 
 /* Takes a ready block above BLOCK_EXACT_UP_TO that is larger than `size`, but not much larger.

@@ -174,7 +174,6 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     block_remove(block);
     fetch_add_relaxed(&block_clock, 1);
     store_relaxed(&block->size, size);
-    block->is_exact = block_size_is_exact(size);
     store_relaxed(&block->device, device);
     store_relaxed(&block->uses, block->uses + 1);
     block->shared = shared;

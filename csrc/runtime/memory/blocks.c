@@ -146,8 +146,6 @@ static void *request_block(size_t bytes, int device, bool shared, bool waits, hi
                                     * calls hipFree */
         block_ask_number(block);
     block_expect_own(size, device);
-    if (UNLIKELY(DOUBT(block_serves_no_class, block_size_is_exact(size))))
-        fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
     eviction_after_new(device, size, waits);
     return request.address;
 }
@@ -175,7 +173,8 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
     const bool serves = block_serves(bytes, device);
     const size_t size = serves ? block_class(bytes) : 0;
     bool waits = false;
-    struct block *block = serves ? block_search_pools(size, device, order, shared, &waits) : NULL;
+    struct block *block =
+        serves ? block_search_pools(block_round(bytes), device, order, shared, &waits) : NULL;
     if (serves && !block && larger_may_be_idle(size, device))
         block = block_search_larger(size, device, order, shared);
     if (block) {
@@ -287,15 +286,13 @@ struct block_freed block_free(void *address, struct stream *stream) {
     const bool in_order = LIKELY(stream && stream->device == device);
     const unsigned care = load_relaxed(&care_of_frees);
     bool is_kept = LIKELY(exclusive_hip()) || block_is_still_there(block);
-    if (UNLIKELY(!is_kept))
+    if (UNLIKELY(!is_kept)) {
         fetch_add_relaxed(&counts.made.other_code, 1);
-    else if (UNLIKELY(care & CARE_OF_BOUNDS) && DOUBT(block_serves_no_class, block->is_exact))
-        is_kept = false;
-    if (UNLIKELY(!is_kept))
         freed.verdict = FREE_TO_HIP;
-    else if (UNLIKELY(!in_order) ||
-             UNLIKELY(!block_set_fences(block, stream, care & CARE_SEVERAL_STREAMS)))
+    } else if (UNLIKELY(!in_order) ||
+               UNLIKELY(!block_set_fences(block, stream, care & CARE_SEVERAL_STREAMS))) {
         is_kept = wait_until_idle(block, &freed);
+    }
     if (LIKELY(is_kept)) {
         block_pool_put(block); /* from here on another thread may take the block */
         if (UNLIKELY(care & (CARE_OF_BOUNDS | CARE_WANTED)))

@@ -261,7 +261,6 @@ struct block {
     bool shared;     /* managed memory, which the host can also access */
     bool booked;     /* the device's account and the ranges contain the block; under tables_lock
                       */
-    bool is_exact;   /* block_size_is_exact (block.h) */
     uint64_t number; /* HIP's number of the allocation; 0 if the library needs no number */
     /* IDLE: the fences for which the block waits. The fence of the stream on which the block was
      * freed comes first, then the fences of other streams with pending work. GRAPH_OWNED: only the

@@ -42,11 +42,19 @@ ERRORS = """\
 """
 
 
+def build(folder: Path, name: str) -> Path:
+    text = (SOURCES / name).read_text()
+    return program(folder, text, f"-I{SOURCES}", str(SOURCES / "memory.c"))
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    text = (SOURCES / "cases.c").read_text()
-    folder = tmp_path_factory.mktemp("registered")
-    return program(folder, text, f"-I{SOURCES}", str(SOURCES / "memory.c"))
+    return build(tmp_path_factory.mktemp("registered"), "cases.c")
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("steps"), "steps.c")
 
 
 def run(path: Path, *words: object, exclusive: str = "on", **variables: str) -> tuple[str, dict]:
@@ -275,3 +283,36 @@ def test_in_a_container_every_call_is_hips_and_the_library_says_so(path: Path) -
     done = run_program(Path(python), *words, **variables)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("the system call userfaultfd is forbidden here") == 1
+
+
+# ---- steps: a register and an unregister are interrupted at each instruction or system call ------
+
+
+@pytest.mark.check
+def test_a_handler_may_unmap_memory_at_each_instruction(steps: Path) -> None:
+    """The thread that reads events must not wait for the interrupted thread: until an event is
+    read, the kernel keeps the handler waiting."""
+    run(steps, "signal")
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("case", ["dropped", "mapped"])
+def test_pages_may_change_at_any_instruction(steps: Path, case: str) -> None:
+    run(steps, case, 131)
+
+
+@pytest.mark.check
+def test_a_program_may_take_the_descriptor_before_each_system_call(steps: Path) -> None:
+    """The library must not read the program's pipe, and must know that its watch is lost."""
+    settings = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_MANAGER": "off", "HIPSTUB_PINS": "1"}
+    no_such_call, count = 3, 0
+    while (done := run_program(steps, "closed", count, **settings)).returncode == 0:
+        count += 1
+    assert done.returncode == no_such_call, (count, done.stderr)
+    assert count > 10
+
+
+@pytest.mark.check
+def test_a_userfaultfd_of_the_program_is_not_taken_for_the_watch(steps: Path) -> None:
+    _, record = run(steps, "replaced")
+    assert registrations(record) == 4

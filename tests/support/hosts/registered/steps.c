@@ -1,15 +1,12 @@
 /* Interrupts a register and an unregister at each instruction, or at each system call, by a signal.
  *
- *     registered_steps signal          the handler drops and unmaps other watched pages
- *     registered_steps CASE FIRST BY   the handler changes the registered pages at the instructions
- *                                      FIRST, FIRST + BY, ...; each change gets new memory
- *     registered_steps closed N        the program takes the watch's descriptor before system call
- * N
+ *     steps signal     the handler drops and unmaps other watched pages
+ *     steps CASE BY    the handler changes the registered pages at the instructions 0, BY, 2 BY,
+ * ...; each change gets new memory steps closed N   the program takes the watch's descriptor before
+ * system call N steps replaced   a userfaultfd of the program takes the watch's descriptor
  *
  * CASE is dropped (MADV_DONTNEED) or mapped (new memory). The processor's trap flag sends a SIGTRAP
- * after each instruction. Prints the number of interruptions. Exits with status 3 if N is too
- * large.
- */
+ * after each instruction. Exits with status 3 if N is too large. */
 #include "memory.h"
 
 #include <linux/userfaultfd.h>

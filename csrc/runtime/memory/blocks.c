@@ -53,8 +53,8 @@ static bool request_again(struct request *request) {
     return request_once(request);
 }
 
-/* Continues after HIP had no memory. First idle blocks of the device leave, as many as the request
- * needs. Then HIP gets the exact size, then the device's remaining idle blocks leave, and then all
+/* Continues after HIP had no memory. First idle blocks of the device leave: as many as the request
+ * needs, and twice as many each time that HIP refuses. Then HIP gets the exact size, and then all
  * caches release their idle objects. HIP frees memory only by hipFree, which waits for the device.
  * Without this wait, an allocation would fail that succeeds with stock. AMD's HIP 5.2.3 has freed
  * memory only once it knows that the streams' earlier work is done. So the library asks about the
@@ -63,16 +63,14 @@ static void request_harder(struct request *request, size_t exact) {
     const int device = request->device;
     (void)device_kept(device);
     limit_reached();
-    if (eviction_of_bytes(device, request->size) && request_again(request))
-        return;
+    for (size_t more = request->size; eviction_of_bytes(device, more); more *= 2)
+        if (request_again(request))
+            return;
     if (request->size != exact) {
         request->size = exact;
         if (request_again(request))
             return;
     }
-    for (size_t more = exact; eviction_of_bytes(device, more); more *= 2)
-        if (request_again(request))
-            return;
     if (DOUBT(allocation_may_succeed_with_room, caches_make_room(request->error)))
         (void)request_once(request);
     if (request->error == hipErrorOutOfMemory &&

@@ -170,12 +170,15 @@ static void leave_index_if_held(struct block *block) {
         enter_index(block);
 }
 
-/* Returns the oldest idle block of a device's list; removes older ones that the program holds. */
-static struct block *first_idle(int device) {
+/* Returns the first idle block of a device's list, from `at` on; removes those before it that the
+ * program holds. Under tables_lock. */
+static struct block *first_idle(struct queued *at) {
     struct block *block;
-    while ((block = QUEUE_ENTRY(device_lists[device].oldest, struct block, on_device)) &&
-           load_acquire(&block->state) != BLOCK_IDLE)
+    while ((block = QUEUE_ENTRY(at, struct block, on_device)) &&
+           load_acquire(&block->state) != BLOCK_IDLE) {
+        at = at->newer;
         leave_index_if_held(block);
+    }
     return block;
 }
 
@@ -187,20 +190,21 @@ static bool was_freed_before(const struct block *one, const struct block *other)
 
 /* The next search begins where this search ends. */
 struct block *block_pool_oldest(int device) {
-    struct block *const begin = first_idle(device), *oldest = begin, *block = begin;
+    struct block *oldest = first_idle(device_lists[device].oldest), *block = oldest;
+    struct block *last = NULL;
     for (int looked = 0; block && looked < LOOKED_AT; looked++) {
         if (was_freed_before(block, oldest))
             oldest = block;
-        move_to_newest(&block->on_device);
-        block = first_idle(device);
-        if (block == begin)
-            break;
+        last = block;
+        block = first_idle(block->on_device.newer);
     }
+    if (last)
+        queue_rotate(&device_lists[device], &last->on_device);
     return oldest;
 }
 
 size_t block_pool_small_bytes(int device) {
-    (void)first_idle(device);
+    (void)first_idle(device_lists[device].oldest);
     return small_bytes[device];
 }
 

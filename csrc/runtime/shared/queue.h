@@ -40,4 +40,16 @@ static inline void queue_add(struct queue *queue, struct queued *entry, struct q
     store_relaxed(entry->newer ? &entry->newer->older : &queue->newest, entry);
 }
 
+/* Makes the entries up to `last` the newest, in their order. */
+static inline void queue_rotate(struct queue *queue, struct queued *last) {
+    if (!last->newer)
+        return;
+    queue->newest->newer = queue->oldest;
+    queue->oldest->older = queue->newest;
+    queue->oldest = last->newer;
+    queue->oldest->older = NULL;
+    last->newer = NULL;
+    store_relaxed(&queue->newest, last);
+}
+
 #endif

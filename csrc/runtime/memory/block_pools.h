@@ -63,8 +63,8 @@ void block_leave_index(struct block *block);
  * NULL if the device has no idle block. Under tables_lock. */
 struct block *block_pool_oldest(int device);
 
-/* Returns an upper bound of the bytes of a device's idle blocks up to BLOCK_EXACT_UP_TO: the index
- * also contains such blocks that the program holds again. Under tables_lock. */
+/* Returns an upper bound of the bytes of a device's idle blocks up to BLOCK_EXACT_UP_TO. The bound
+ * includes blocks that the program holds again. Under tables_lock. */
 size_t block_pool_small_bytes(int device);
 
 /* Takes a block of at least `bytes` bytes, and at most their class, that is ready for the next work

@@ -128,9 +128,19 @@ def test_accesses_of_the_host_to_the_gpus_memory_are_told(text: str, said: str) 
     [
         (
             "%a = memref.alloc() : memref<4xf32>\n" + FILL.format("%a") + FILL.format("%b"),
-            "linalg.fill (line 2): the program also has linalg on the host's own memory",
+            "linalg.fill (line 2) on the host's own memory: MLIR's passes would make a kernel of "
+            "it, as of linalg.fill (line 3)",
         ),
-        ("scf.parallel (%i) = (%a) to (%b) step (%c) {}\n" + FILL.format("%b"), "scf.parallel"),
+        (
+            "%a = memref.alloc() : memref<4xf32>\n" + FILL.format("%b") + FILL.format("%a"),
+            "linalg.fill (line 3) on the host's own memory: MLIR's passes would make a kernel of "
+            "it, as of linalg.fill (line 2)",
+        ),
+        (
+            FILL.format("%b") + "scf.parallel (%i) = (%a) to (%b) step (%c) {}\n",
+            "scf.parallel (line 2): MLIR's passes would make a kernel of it, as of linalg.fill "
+            "(line 1)",
+        ),
         ("%t = linalg.fill ins(%z : f32) outs(%e : tensor<4xf32>)", "--one-shot-bufferize"),
         (
             "gpu.memcpy %s, %h : memref<4xf32, strided<[4], offset: 1>>, memref<4xf32>",

@@ -26,7 +26,7 @@ LOWERINGS = {
     ),
     "linalg on both": (
         f"{RUN} both.mlir",
-        r"would make kernels of both: write that as loops of scf.for",
+        r"line 7\) on the host's own memory: .* as of linalg.fill \(line 9\): write it as loops",
         f"{RUN} --stats one.mlir",
         (7, "mgpuLaunchKernel"),
     ),

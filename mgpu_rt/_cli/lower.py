@@ -140,7 +140,7 @@ def lower(
             pipeline = _prepared(text, pipeline)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    with explained(program, pipeline):
+    with explained(program, pipeline, "--dry-run"):
         if dry_run:
             script = _script(program, out, text, pipeline, emit, links, graphs)
             click.echo(script, nl=False)
@@ -148,9 +148,9 @@ def lower(
         content = _content(text, pipeline, emit, links, graphs)
         _write(out, content, executable=emit in _LINKED)
     if emit == "executable" and (result := _PRINTED.search(text)):
+        file = "FILE.mlir" if program == "-" else program  # run reads no stdin
         click.echo(
-            f"mgpu-rt: {out} does not print main's result ({result[1]}): `mgpu-rt run {program}` "
-            "does",
+            f"mgpu-rt: {out} does not print main's result ({result[1]}): `mgpu-rt run {file}` does",
             err=True,
         )
 

@@ -22,8 +22,9 @@ _ONLY_WRAPPERS = {f"printMemref{kind}" for kind in ("I8", "I16", "F16", "BF16")}
 
 
 @contextmanager
-def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
-    """Turns the errors of a lowering into a CommandError, after the message of the tool."""
+def explained(program: str, pipeline: Pipeline, dry_run: str) -> Iterator[None]:
+    """Turns the errors of a lowering into a CommandError, after the message of the tool. `dry_run`
+    is what prints the commands of the lowering."""
     from mgpu_rt._lowering import object_files, pipelines, preparation, toolchain
 
     try:
@@ -32,7 +33,7 @@ def explained(program: str, pipeline: Pipeline) -> Iterator[None]:
         if toolchain.is_unknown_chip(failed):
             raise CommandError(f"--{pipelines.unknown_chip(pipeline)}") from None
         click.echo(preparation.complaint(failed, program), err=True)
-        raise _refusal(failed, program, pipeline.llvm) from None
+        raise _refusal(failed, program, dry_run) from None
     except toolchain.ToolchainMissing as error:
         absent = toolchain.missing(object_files.needs(pipeline))
         raise (_without(absent) if absent else CommandError(str(error))) from None
@@ -52,15 +53,11 @@ def _without(absent: list[ToolchainMissing]) -> CommandError:
     )
 
 
-def _refusal(failed: LoweringFailed, program: str, llvm: int) -> CommandError:
-    import shlex
-
+def _refusal(failed: LoweringFailed, program: str, dry_run: str) -> CommandError:
     from mgpu_rt._lowering import preparation
 
-    words = shlex.join(["mgpu-rt", "lower", "--dry-run", "--llvm", str(llvm), program, "-o", "-"])
-    told = (
-        f"'{program}' was not lowered: {failed.command[0]} failed (`{words}` prints the commands)"
-    )
+    told = f"'{program}' was not lowered: {failed.command[0]} failed "
+    told += f"({dry_run} prints the commands)"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         names = ", ".join(sorted(undefined))
         if undefined == {"main"}:

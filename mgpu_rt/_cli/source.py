@@ -37,6 +37,7 @@ def command(
         return [*words]
     if arguments:
         raise CommandError(f"'{program}' takes no arguments, but '{arguments[0]}' follows it")
+    import shlex
     from pathlib import Path
 
     from mgpu_rt._cli import files
@@ -51,7 +52,9 @@ def command(
         pipeline = pipelines.pipeline(llvm or 22, chip, lines=name)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    with explained(program, pipeline):
+    form = ["--llvm", str(pipeline.llvm), "--chip", chip, *(["-g"] if name else [])]
+    dry_run = shlex.join(["mgpu-rt", "lower", "--dry-run", *form, program, "-o", "-"])
+    with explained(program, pipeline, f"`{dry_run}`"):
         made, needed = entries.executable(Path(program).stem, text, pipeline, entry or "main")
     for sentence in () if str(made) in _SOURCES else needed.told:
         click.echo(f"mgpu-rt: {sentence}", err=True)

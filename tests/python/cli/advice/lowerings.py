@@ -82,6 +82,12 @@ LOWERINGS = {
         "mgpu-rt {0} --device softgpu {1}",
         (0, "12\n"),
     ),
+    "a result that is not printed, of a program on stdin": (
+        "mgpu-rt lower --emit executable - -o long < long.mlir",
+        r"`mgpu-rt (run )FILE(.mlir)` does",
+        "mgpu-rt {0} --device softgpu long{1}",
+        (0, "12\n"),
+    ),
     "an executable without main": (
         "mgpu-rt lower --emit executable named.mlir -o named",
         r"`mgpu-rt run (--entry) FUNCTION` runs a function without a main",
@@ -138,10 +144,16 @@ LOWERINGS = {
         (0, "[2]"),
     ),
     "a tool that fails": (
-        "mgpu-rt lower wrong.mlir -o wrong.o",
-        r"mlir-opt failed \(`(mgpu-rt lower --dry-run .*)` prints the commands\)",
+        "mgpu-rt check wrong.mlir",
+        r"mlir-opt failed \(`(mgpu-rt lower --dry-run .* --chip gfx90a -g .*)` prints",
         "{0} | bash -e > wrong.o",
         (0, "error: invalid type identifier"),
+    ),
+    "the commands of a lowering with options": (
+        "mgpu-rt lower --passes none -g host.mlir -o h.o",
+        r"mlir-translate failed \((--dry-run) prints the commands\)",
+        "mgpu-rt lower --passes none -g host.mlir -o h.o {0} | bash -e",
+        (0, "Dialect `linalg' not found"),
     ),
     "a function of libm in a kernel": (
         f"{RUN} libm.mlir",

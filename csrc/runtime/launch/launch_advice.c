@@ -11,8 +11,10 @@ static struct advice cut = {
             "%ld becomes a grid of %u x %u x %u with blocks of %u x %u x %u"};
 static struct advice block_too_large = {
     .text = "a block of %ld x %ld x %ld threads is more than the %ld that kernel '%s' was compiled "
-            "for: give its size in known_block_size, an attribute of gpu.func (a gpu.launch: by "
-            "constants), or launch smaller blocks"};
+            "for: %s"};
+static const char no_larger[] = "no GPU takes more than 1024, so launch smaller blocks";
+static const char larger[] = "give its size in known_block_size, an attribute of gpu.func (a "
+                             "gpu.launch: by constants), or launch smaller blocks";
 static struct advice bad_launch = {
     .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %u bytes of dynamic workgroup memory: "
             "each size must be at least 1, a block may have no more threads than the kernel was "
@@ -76,7 +78,8 @@ void launch_report(const char *expression, hipError_t error, const struct launch
         report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
     else if (kernel.most_threads && threads > kernel.most_threads)
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
-                       (long)block[2], (long)kernel.most_threads, kernel.name);
+                       (long)block[2], (long)kernel.most_threads, kernel.name,
+                       threads > 1024 ? no_larger : larger);
     else
         report_failure(expression, error, &bad_launch, SIZES(launch), (unsigned)launch->smem);
 }

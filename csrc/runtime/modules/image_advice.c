@@ -87,6 +87,11 @@ static void write_way_out(const struct image *image, const char *targets, const 
                  "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
                  "rocdl-attach-target",
                  chip, gpu, chip, gpu);
+    else if (image->kind == IMAGE_ELF && image->machine != MACHINE_AMDGPU &&
+             image->machine != MACHINE_CUDA)
+        snprintf(text, size,
+                 "It is an ELF file for a processor, such as an object file: `mgpu-rt lower --emit "
+                 "image` writes an image");
     else
         snprintf(text, size, "`mgpu-rt inspect PROGRAM` tells more about the program's images%s",
                  cuda_present() ? ", with --device cuda" : "");

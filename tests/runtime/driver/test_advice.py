@@ -225,6 +225,7 @@ def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
     (said,) = mgpu.advice()
     assert f"a block of {size[0]} x {size[1]} x 1 threads is more than the 256" in said
     assert f"kernel '{KERNEL}' was compiled for" in said
+    assert ("no GPU takes more than 1024" in said) == mgpu.on_stub
 
 
 @pytest.mark.parametrize(

@@ -77,12 +77,26 @@ LIBRARY = {
         f"&& {RUN} const.mlir",
         (7, ""),
     ),
+    "a block that no GPU takes": (
+        "sed 's/func.call @size() : () ->/arith.constant 2048 :/' blocks.mlir > huge.mlir && "
+        f"{RUN} huge.mlir",
+        r"'main_kernel' was compiled for: no GPU takes more than (1024), so launch smaller blocks",
+        f"sed 's/constant 2048/constant {{0}}/' huge.mlir > most.mlir && {RUN} most.mlir",
+        (7, ""),
+    ),
     "a kernel that the image lacks": (
         f"mgpu-rt lower --emit image {PRINTS} -o steps.hsaco && cc {EXAMPLES / 'c/launch.c'} "
         f"$(mgpu-rt config --libs) -o launch && {RUN} ./launch steps.hsaco",
         r"has no kernel 'scale': `(mgpu-rt inspect )PROGRAM` lists the kernels of each image",
         f"mgpu-rt lower --emit image {EXAMPLES / 'c/scale.mlir'} -o scale.hsaco && "
         f"{{0}}scale.hsaco && {RUN} ./launch scale.hsaco",
+        (0, "scaled: 1.5 3 4.5 6"),
+    ),
+    "an object file in place of an image": (
+        f"mgpu-rt lower {EXAMPLES / 'c/scale.mlir'} -o scale.o && cc {EXAMPLES / 'c/launch.c'} "
+        f"$(mgpu-rt config --libs) -o launch && {RUN} ./launch scale.o",
+        r"It is an ELF file for a processor, .*: `(mgpu-rt lower --emit image)` writes an image",
+        f"{{0}} {EXAMPLES / 'c/scale.mlir'} -o image && {RUN} ./launch image",
         (0, "scaled: 1.5 3 4.5 6"),
     ),
     "assembly for a GPU of AMD": (

@@ -84,7 +84,7 @@ void softgpu_run_load_lds(struct wave *w, const struct inst *i) {
         uint32_t to = first + 4 * (uint32_t)l, value = loaded_dword(a.at[l], move_of(i->row));
         if (to > size || size - to < 4) {
             CHECK_SKIPS_LANE(a.mask, w, i, l, "workgroup memory", to, 4)
-            softgpu_memory_fault(w, i, l, "access outside workgroup memory", to, 4);
+            softgpu_offset_fault(w, i, l, "access outside workgroup memory", to, 4);
             return;
         }
         memcpy(w->group->lds + to, &value, 4);

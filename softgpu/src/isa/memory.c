@@ -139,11 +139,11 @@ bool softgpu_locate_lds(struct wave *w, const struct inst *i, const uint32_t *of
         int l = __builtin_ctzll(m);
         if (offset[l] > size || size - offset[l] < bytes) {
             CHECK_SKIPS_LANE(a->mask, w, i, l, "workgroup memory", offset[l], bytes)
-            softgpu_memory_fault(w, i, l, "access outside workgroup memory", offset[l], bytes);
+            softgpu_offset_fault(w, i, l, "access outside workgroup memory", offset[l], bytes);
             return false;
         }
         if (atomic && offset[l] % bytes) {
-            softgpu_memory_fault(w, i, l, "misaligned atomic access to workgroup memory", offset[l],
+            softgpu_offset_fault(w, i, l, "misaligned atomic access to workgroup memory", offset[l],
                                  bytes);
             return false;
         }
@@ -180,7 +180,7 @@ static bool locate_scratch(struct wave *w, const struct inst *i, uint64_t base,
         int l = __builtin_ctzll(m);
         if (outside_scratch(w, base, offset[l], l, bytes)) {
             CHECK_SKIPS_LANE(mask, w, i, l, "scratch memory", offset[l], bytes)
-            softgpu_memory_fault(w, i, l, "access outside scratch memory (stack overflow?)",
+            softgpu_offset_fault(w, i, l, "access outside scratch memory (stack overflow?)",
                                  offset[l], bytes);
             return false;
         }
@@ -238,7 +238,7 @@ void softgpu_transfer_scratch(struct wave *w, const struct inst *i, uint64_t bas
     bool atomic = move == MV_ATOMIC_32 || move == MV_ATOMIC_64;
     if (split && atomic) {
         int l = __builtin_ctzll(split);
-        softgpu_memory_fault(w, i, l, "misaligned atomic access to scratch memory", offset[l],
+        softgpu_offset_fault(w, i, l, "misaligned atomic access to scratch memory", offset[l],
                              softgpu_move_bytes(move));
         return;
     }

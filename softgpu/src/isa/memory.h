@@ -122,6 +122,11 @@ char *softgpu_host_address(struct wave *w, uint64_t va, uint64_t size);
 void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const char *what,
                           uint64_t va, unsigned size);
 
+/* Stops a wave with a fault at an offset of workgroup memory or scratch. It is no address, so ROCr
+ * must not report it as one. */
+void softgpu_offset_fault(struct wave *w, const struct inst *i, int lane, const char *what,
+                          uint32_t offset, unsigned size);
+
 /* Locates the bytes of the lanes in a mask; returns false after a fault. */
 bool softgpu_locate_global(struct wave *w, const struct inst *i, const uint64_t *va, uint64_t mask,
                            struct access *a);

@@ -95,6 +95,12 @@ void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const 
     fault_with(w, i, lane, text, SOFTGPU_FAULT_MEMORY, va);
 }
 
+void softgpu_offset_fault(struct wave *w, const struct inst *i, int lane, const char *what,
+                          uint32_t offset, unsigned size) {
+    softgpu_wave_fault(w, i, lane, "%s at 0x%x, %u byte%s", what, offset, size,
+                       size == 1 ? "" : "s");
+}
+
 void softgpu_run_unknown(struct wave *w, const struct inst *i) {
     fault_with(w, i, -1,
                i->row ? "instruction not implemented" : "not an instruction of this target",

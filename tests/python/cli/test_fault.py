@@ -33,10 +33,10 @@ mgpu-rt:     0x\w+: 1,024 bytes from main\+0x\w+ \(far\+0x\w+\)
 )
 
 
-def far(*arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
+def far(*arguments: object, program: Path = FAR, **env: str) -> subprocess.CompletedProcess[str]:
     """Runs a kernel whose second thread stores outside all memory, from a block of 1,024 bytes."""
     env["MGPU_RT_HIP"] = str(softgpu.hip({}))
-    return commands.command("run", "--device", "softgpu", *arguments, FAR, **env)
+    return commands.command("run", "--device", "softgpu", *arguments, program, **env)
 
 
 @pytest.mark.parametrize("cache", ["on", "off"])
@@ -53,6 +53,28 @@ def test_a_run_that_a_fault_ends_names_the_block(cache: str, tmp_path: Path) -> 
     # A user may read the address from the driver's line, later.
     asked = invoke("stats", str(trace), "--address", told["address"])
     assert asked.output == told[0].replace("mgpu-rt: ", "")
+
+
+WORKGROUP = "memref<32xf32, #gpu.address_space<workgroup>>"
+IN_WORKGROUP = {
+    ") kernel {": f") workgroup(%w: {WORKGROUP}) kernel {{",
+    "274877906949": "4096",
+    "memref.store %c, %m[%i] : memref<256xf32>": f"""memref.store %c, %w[%i] : {WORKGROUP}
+      %x = memref.load %w[%t] : {WORKGROUP}
+      memref.store %x, %m[%t] : memref<256xf32>""",
+}
+
+
+def test_an_offset_in_workgroup_memory_is_no_address(tmp_path: Path) -> None:
+    text = FAR.read_text()
+    for old, new in IN_WORKGROUP.items():
+        assert old in text
+        text = text.replace(old, new)
+    (program := tmp_path / "workgroup.mlir").write_text(text)
+    done = far("--trace", tmp_path / "trace.json", program=program)
+    assert done.returncode == -6
+    assert "access outside workgroup memory at 0x4000, 4 bytes" in done.stderr
+    assert "mgpu-rt: address" not in done.stderr
 
 
 def test_without_a_trace_a_line_says_how_to_find_the_block(tmp_path: Path) -> None:

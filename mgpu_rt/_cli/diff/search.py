@@ -145,6 +145,10 @@ def search(sides: Sequence[Side], allowed: Allowed, work: Path) -> tuple[list[st
     pair, elements = _first(sides, allowed, candidates, work)
     if pair:
         lines += _found(sides, allowed, work, pair, elements, len(notes[0][0]))
+        if (earlier := candidates[0].number) < pair.number:
+            lines.append(
+                f"  launch {earlier} differs within the tolerance: a smaller one names its cause"
+            )
     lines += [*_other_sizes(pairs)]
     lines += [parting] if parting else []
     is_lost = any(is_lost for _, is_lost in notes)
@@ -311,6 +315,7 @@ def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_di
     words = [f"--{name}={value}" for name, value in given if value is not None]
     command = [*preload.this_command(), "replay", *words, str(crossed)]
     ended = child.run(command, after.environment, **child.PIPES)
+    equal = "the results before" if allowed.is_exact else "the results before, within the tolerance"
     inputs = "its inputs differ too" if inputs_differ else "its inputs are equal"
     if ended.status == 1:
         return f"the cause is {cause} ({inputs}): {replayed} other results"
@@ -318,9 +323,9 @@ def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_di
         why = (ended.stderr.strip() or "it ended early").splitlines()[-1].removeprefix("mgpu-rt: ")
         return f"{inputs}; the kernel after could not be replayed on the inputs before: {why}"
     if inputs_differ:
-        return f"the cause is its inputs: {replayed} the results before"
+        return f"the cause is its inputs: {replayed} {equal}"
     return (
-        f"the cause is unknown: {inputs}, and {replayed} the results before; the kernel is not "
+        f"the cause is unknown: {inputs}, and {replayed} {equal}; the kernel is not "
         "deterministic, or reads memory that no argument leads to"
     )
 

@@ -259,6 +259,54 @@ def test_a_program_in_mlir_that_is_missing_is_not_found() -> None:
         assert "mgpu-rt: 'no.mlir' was not found\n" in diff(*words).stderr
 
 
+# ---- a difference that grows ----
+
+#: The first launch stores VALUE; the second subtracts 1.
+GROWS = """func.func @main() {
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %numbers = gpu.alloc () : memref<64xf32>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {
+    %value = arith.constant VALUE : f32
+    memref.store %value, %numbers[%tx] : memref<64xf32>
+    gpu.terminator
+  }
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c64, %sy = %c1, %sz = %c1) {
+    %one = arith.constant 1.0 : f32
+    %number = memref.load %numbers[%tx] : memref<64xf32>
+    %less = arith.subf %number, %one : f32
+    memref.store %less, %numbers[%tx] : memref<64xf32>
+    gpu.terminator
+  }
+  gpu.dealloc %numbers : memref<64xf32>
+  return
+}
+"""
+
+
+@pytest.mark.check
+def test_a_difference_that_grows_is_followed_to_its_launch(tmp_path: Path) -> None:
+    """Without the tolerance, the kernel of the first launch is the cause."""
+    sides = [tmp_path / "before.mlir", tmp_path / "after.mlir"]
+    for side, value in zip(sides, ("1.0", "1.00000012"), strict=True):
+        side.write_text(GROWS.replace("VALUE", value))
+    done = diff("--ulps", 8, *sides)
+    assert (done.returncode, done.stdout.splitlines()[-3:]) == (
+        1,
+        [
+            "  the cause is its inputs: on the inputs before, the kernel after writes the results "
+            "before, within the tolerance",
+            "  launch 1 differs within the tolerance: a smaller one names its cause",
+            "2 launches compared",
+        ],
+    ), done.stderr
+    exact = diff(*sides)
+    assert "launch 1 of 2 is the first that differs" in exact.stdout
+    assert "the cause is the kernel" in exact.stdout
+
+
 # ---- sides ----
 
 

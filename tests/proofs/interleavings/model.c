@@ -582,6 +582,7 @@ void model_start(unsigned streams, bool exclusive) {
     options.exclusive_on = exclusive;
     options.device_number = -1;
     options.stream_limit_count = 8;
+    options.memory_limit_bytes = 1 << 20;
     options.module_limit_bytes = 1 << 20;
     limits_set();
     cache_limits.memory_bytes[0] = 1 << 20;

@@ -15,14 +15,15 @@ from mgpu_rt._lowering.preparation import Preparation
 from mgpu_rt._lowering.text import function_types
 
 #: For the type of an entry function's result: the type in C, and main's statements. As in C, an i32
-#: is the status; mlir-runner prints the other results too.
+#: is the status; mlir-runner prints the other results too. Floats have the digits that tell any two
+#: of them apart.
 _RESULTS = {
     "()": ("void", "entry(); return 0;"),
     "i32": ("int", "return entry();"),
     "i64": ("long", r'printf("%ld\n", entry()); return 0;'),
     "index": ("long", r'printf("%ld\n", entry()); return 0;'),
-    "f32": ("float", r'printf("%g\n", entry()); return 0;'),
-    "f64": ("double", r'printf("%g\n", entry()); return 0;'),
+    "f32": ("float", r'printf("%.9g\n", entry()); return 0;'),
+    "f64": ("double", r'printf("%.17g\n", entry()); return 0;'),
 }
 _MAIN = """\
 #include <stdio.h>
@@ -46,7 +47,7 @@ def executable(
     needed = preparation.preparation(text)
     pipeline = needed.of(pipeline)
     runtime = str(object_files.RUNTIME)
-    key = (pipelines.RECIPE, text, "executable, added entry.mlir", pipeline, entry, runtime)
+    key = (pipelines.RECIPE, text, "executable, floats in full", pipeline, entry, runtime)
 
     def tools() -> list[Path]:
         binutils = toolchain.other("objcopy", "binutils")

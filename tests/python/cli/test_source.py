@@ -28,8 +28,8 @@ func.func @seven() -> i32 {{
   %r = arith.constant 7 : i32
   return %r : i32
 }}
-func.func @half() -> f32 {{
-  %r = arith.constant 0.5 : f32
+func.func @tenth() -> f32 {{
+  %r = arith.constant 0.1 : f32
   return %r : f32
 }}
 func.func @read() -> i64 {{
@@ -105,7 +105,7 @@ def test_compare_and_diff_take_programs_in_mlir(tmp_path: Path) -> None:
     ("entry", "status", "printed"),
     [
         ("seven", 7, ""),
-        ("half", 0, "0.5\n"),
+        ("tenth", 0, "0.100000001\n"),
         ("large", 0, "5000000000\n"),
         ("read", 0, "3\n"),  # also a function of the C library
         ('a "name" of %d', 0, "3\n"),
@@ -124,7 +124,7 @@ def test_the_entrys_result_is_the_status_or_is_printed(
 def test_an_entry_that_cannot_run_is_named_with_those_that_can(tmp_path: Path) -> None:
     program = tmp_path / "returns.mlir"
     program.write_text(RETURNS.format(argument="a"))
-    ways = 'name one of a "name" of %d, half, large, read, seven with --entry'
+    ways = 'name one of a "name" of %d, large, read, seven, tenth with --entry'
     done = command("run", *SOFT, program)
     assert_sentence(done.returncode, done.stderr, "the function main is (i32) -> (), but an entry")
     assert ways in done.stderr

@@ -26,19 +26,24 @@ int override_index(const char *name) {
 /* ---- the user's functions ---- */
 
 static bool any_override(void) {
-    bool any = false;
     for (int i = 0; i < ABI_COUNT; i++)
-        any |= load_acquire(&overrides[i]) != NULL;
-    return any;
+        if (load_acquire(&overrides[i]))
+            return true;
+    return false;
 }
 
 static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and the runtime in Python was not created yet */
 
 /* An override may call HIP itself, even on the library's objects. */
-static void check_word(void) {
-    if (exclusive_hip() && (load_acquire(&awaited) || any_override()) &&
+static __attribute__((noinline)) void end_word_unless_heard(void) {
+    if ((load_acquire(&awaited) || any_override()) &&
         !PROOF(override_is_heard, witness_hears_overrides()))
         (void)exclusive_end();
+}
+
+static inline void check_word(void) {
+    if (exclusive_hip())
+        end_word_unless_heard();
 }
 
 static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
@@ -70,7 +75,7 @@ static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
  * runtime. A thread releases the GIL before it waits, because the thread that starts Python may
  * need the GIL. A module that Python imports for the override may call mgpu* functions. Returns
  * false if the thread has too little stack for Python, and so bypasses the runtime. */
-static bool host(void) {
+static __attribute__((noinline)) bool host(void) {
     void *const gil = python_get()->let_go();
     bool created = true;
     pthread_mutex_lock(&host_lock);
@@ -90,7 +95,7 @@ static bool host(void) {
 
 /* Returns false if calls of this thread bypass all overrides. Checks the user's word in each call,
  * because each call may rely on it, and because a profiler may take the reports. */
-static bool asks_overrides(void) {
+static inline bool asks_overrides(void) {
     check_word();
     return !override_inside && (LIKELY(!load_acquire(&awaited)) || host());
 }

@@ -109,12 +109,11 @@ def test_statistics_tell_of_calls_of_the_driver_that_were_not_counted(
     """A hook passes its calls on to the library. The statistics also count the driver calls that
     the library then makes."""
     path = tmp_path / "stats.json"
-    done = run(runtime, MGPU_RT_STATS=f"1,{path}")
+    assert run(runtime, MGPU_RT_STATS=str(path)).returncode == 0
     stats = recordings.stats(path)
     calls = sum(row["calls"] for row in stats["abi"].values())
     is_hook = runtime.endswith("PassAll")
     assert stats["overridden"] == (0 if is_hook else calls)
-    assert ("answered" in done.stderr) is not is_hook
     assert ("hipModuleLaunchKernel" in stats["hip"]) is is_hook
     assert stats["kernels"][KERNEL]["launches"] == 2
     assert [module["loads"] for module in stats["modules"]] == [2]

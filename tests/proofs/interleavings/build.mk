@@ -18,7 +18,7 @@ interleavings_wrapped := pthread_mutex_lock pthread_mutex_timedlock pthread_mute
     pages_are_private syscall clock_gettime
 interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
     $(interleavings_scenarios:%=$(interleavings_dir)/here/%.o)
-interleavings_plain := explore threads model reports program
+interleavings_plain := explore threads model library reports program
 
 $(interleavings_dir)/%.o: csrc/runtime/%.c $(interleavings_here)/build.mk
 	@mkdir -p $(@D)

@@ -122,9 +122,8 @@ static size_t list_of_size(size_t size) {
     enum { SMALL = BLOCK_EXACT_UP_TO / BLOCK_GRAIN, LOG = 16 }; /* 2^16 is BLOCK_EXACT_UP_TO */
     if (size <= BLOCK_EXACT_UP_TO)
         return size / BLOCK_GRAIN;
-    const size_t class = block_class(size);
-    const int log = 63 - __builtin_clzll(class);
-    return SMALL + (size_t)(log - LOG) * 8 + (class >> (log - 3)) % 8;
+    const int log = 63 - __builtin_clzll(size - 1);
+    return SMALL + (size_t)(log - LOG) * 8 + ((size - 1) >> (log - 3)) % 8 + 1;
 }
 
 static struct queue *list_of(int device, bool shared, size_t list) {
@@ -136,13 +135,16 @@ static size_t small_size(const struct block *block) {
     return block->size > BLOCK_EXACT_UP_TO ? 0 : block->size;
 }
 
-/* Makes a block the newest of its lists. Under tables_lock. */
+/* Makes a block the newest of its lists, in which it may be. Under tables_lock. */
 static void enter_index(struct block *block) {
     struct queue *const list = list_of(block->device, block->shared, list_of_size(block->size));
     struct queue *const device_list = &device_lists[block->device];
+    if (!block->indexed.queue)
+        small_bytes[block->device] += small_size(block);
+    queue_remove(&block->indexed);
+    queue_remove(&block->on_device);
     queue_add(list, &block->indexed, list->newest);
     queue_add(device_list, &block->on_device, device_list->newest);
-    small_bytes[block->device] += small_size(block);
 }
 
 void block_leave_index(struct block *block) {
@@ -151,14 +153,6 @@ void block_leave_index(struct block *block) {
     queue_remove(&block->indexed);
     queue_remove(&block->on_device);
     small_bytes[block->device] -= small_size(block);
-}
-
-/* Makes an entry the newest of its list, if it is in one. Under tables_lock. */
-static void move_to_newest(struct queued *entry) {
-    struct queue *const list = entry->queue;
-    queue_remove(entry);
-    if (list)
-        queue_add(list, entry, list->newest);
 }
 
 /* Removes a block that the program holds from the index. If the program frees the block just now,
@@ -260,14 +254,11 @@ static bool take_from_ways(struct block_pool *pool, struct block *block) {
     return false;
 }
 
-/* Makes a block that enters no pool loose. If the block has one fence, the next search of its
- * stream finds the block first. Under tables_lock. */
+/* Makes a block that enters no pool loose. Under tables_lock. */
 static void make_loose(struct block *block) {
     block->loose = true;
-    if (!has_several_fences(block)) {
-        move_to_newest(&block->indexed);
+    if (!has_several_fences(block))
         return;
-    }
     block->waits = waiting[block->device].waits;
     store_relaxed(&waiting[block->device].blocks, waiting[block->device].blocks + 1);
 }
@@ -284,20 +275,22 @@ static void take_loose(struct block *block) {
         block_leave_index(block);
 }
 
-/* Puts a block that is not in the index, has several fences, or finds no empty way. */
+/* Puts a block that is not in the index, has several fences, or finds no empty way. A loose block
+ * with one fence becomes the newest, so that the next search of its stream finds it first. */
 static __attribute__((noinline)) void put_slow(struct block *block) {
     struct stream *stream = block->fence.stream;
+    const bool several = has_several_fences(block);
     struct block_pool *pool = NULL;
-    if (stream && !has_several_fences(block) && !block->shared) {
+    if (stream && !several && !block->shared) {
         pool = load_acquire(&stream->pool);
         if (!pool)
             pool = make_pool(stream, block->device);
     }
     pthread_mutex_lock(&tables_lock);
-    if (!block->indexed.queue && block->booked)
-        PROOF_STEP(freed_block_is_indexed, enter_index(block));
-    if (!pool || !put_into_way(pool, block))
+    if (!pool || !put_into_way(pool, block)) /* from here on another thread may take the block */
         make_loose(block);
+    if (block->booked && (!block->indexed.queue || (block->loose && !several)))
+        PROOF_STEP(freed_block_is_indexed, enter_index(block));
     pthread_mutex_unlock(&tables_lock);
 }
 

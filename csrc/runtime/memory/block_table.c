@@ -9,7 +9,15 @@
 /* Stands for the number that HIP has not told; HIP gives it to no allocation. */
 #define NO_NUMBER UINT64_MAX
 
-struct handle_map block_map = HANDLE_MAP(struct block);
+static struct handle_map block_map = HANDLE_MAP(struct block);
+
+struct block *block_find(const void *address) {
+    return handle_find(&block_map, address);
+}
+
+struct block *block_first(void) {
+    return handle_first(&block_map);
+}
 
 struct block *block_around(const void *address) {
     pthread_mutex_lock(&tables_lock);
@@ -129,7 +137,6 @@ struct memory_account block_account(int device) {
 
 void block_remove(struct block *block) {
     const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
-    block_leave_index(block);
     if (!block->booked)
         return;
     struct memory_account *account = &ledger[block->device];
@@ -143,6 +150,7 @@ void block_remove(struct block *block) {
     store_relaxed(&slack_bytes[block->device], slack_bytes[block->device] - block->slack);
     CHECK(ledger_agrees(block->device));
     ranges_remove((uintptr_t)block->handle.key);
+    block_leave_index(block);
 }
 
 /* Removes the blocks that overlap a new allocation. HIP allocates the same memory again only after

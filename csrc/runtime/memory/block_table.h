@@ -8,19 +8,13 @@
 
 /* ---- entries ---- */
 
-extern struct handle_map block_map;
-
 /* Returns the entry of an address, or NULL. Lock-free. */
-static inline struct block *block_find(const void *address) {
-    return handle_find(&block_map, address);
-}
+struct block *block_find(const void *address);
 /* Returns the block that contains an address, unless the block is GONE. */
 struct block *block_around(const void *address);
 
 /* Returns the newest entry; handle_next returns the next older entry. */
-static inline struct block *block_first(void) {
-    return handle_first(&block_map);
-}
+struct block *block_first(void);
 
 /* Adds memory of `size` bytes that HIP has just allocated for a request of `bytes` bytes. The state
  * is LIVE or GRAPH for memory of hipMalloc, and SHARED for memory of hipMallocManaged. Returns NULL

@@ -98,7 +98,7 @@ class DeviceArray:
         chosen, uses = chosen_stream(), self._uses(writes=True)
         if chosen is None:
             uses.wait()
-            uses.joins_graph()
+            uses.complete()
         elif uses.precede(chosen):
             stream = chosen or 1
         return {
@@ -154,7 +154,8 @@ def _copy(to: int, source: int, size: int, uses: Uses) -> None:
         if size:
             uses.precede(stream)
             library.mgpuMemcpy(to, source, size, stream)
-            uses.finish(stream, wait=True)
+            library.mgpuStreamSynchronize(stream)
+            uses.complete()
     library.check("the array was not copied")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mgpu_rt._library import RuntimeLibrary, load
 from mgpu_rt.runtime._hip import Hip
@@ -68,16 +68,23 @@ class Work:
             else:
                 self._read[stream] = mark
 
+    def remove(self, marks: Iterable[_Mark]) -> None:
+        done = set(map(id, marks))
+        with self._lock:
+            if id(self._written) in done:
+                self._written = None
+            self._read = {s: mark for s, mark in self._read.items() if id(mark) not in done}
+
 
 class Uses:
     """The allocations that one launch, call or copy uses. First `add` each allocation. Then call
-    `precede` or `wait`, submit the work, and call `submitted`, or `joins_graph` if the caller has
-    waited for the work."""
+    `precede` or `wait`, submit the work, and call `submitted` or `complete`."""
 
     def __init__(self) -> None:
         self._all: dict[Work, bool] = {}  # whether the work may write
         self._streams: set[int] = set()  # of other packages, whose work comes first
         self._captures: bool | None = None  # whether a program captures the stream
+        self._awaited: dict[Work, list[_Mark]] = {}
 
     def add(self, work: Work | None, *, writes: bool) -> None:
         """Adds an allocation; None stands for memory of another package."""
@@ -102,7 +109,8 @@ class Uses:
         return self._captures
 
     def _marks(self) -> set[_Mark]:
-        return {mark for work, writes in self._all.items() for mark in work.before(writes=writes)}
+        self._awaited = {work: work.before(writes=w) for work, w in self._all.items()}
+        return {mark for marks in self._awaited.values() for mark in marks}
 
     def precede(self, stream: int) -> bool:
         """Makes the stream wait for other packages' streams, and for the earlier work on the
@@ -114,10 +122,12 @@ class Uses:
             if mark := _mark(other):
                 mark.precede(stream)
         marks = self._marks()
-        if _building.uses is not None:
+        if marks and _building.uses is not None:
             for mark in marks:
                 mark.wait()
-        elif marks and not self._is_captured(stream):
+        elif marks and self._is_captured(stream):
+            self._awaited = {}
+        else:
             for mark in marks:
                 mark.precede(stream)
         return bool(marks)
@@ -132,28 +142,29 @@ class Uses:
     def submitted(self, stream: int) -> None:
         """Remembers the work on the stream so far as a use of the allocations. Work that is part of
         a graph has not run."""
-        if self.joins_graph() or not self._all or self._is_captured(stream):
-            return
-        if mark := _mark(stream):
+        if _building.uses is not None:
             for work, writes in self._all.items():
+                _building.uses.add(work, writes=writes)
+        elif self._all and not self._is_captured(stream):
+            mark = _mark(stream)
+            for work, writes in self._all.items() if mark else ():
                 work.add(mark, stream, writes=writes)
 
     def finish(self, stream: int, wait: bool) -> None:
         """Waits for the stream, or remembers its work as `submitted` does."""
         if wait:
             load().mgpuStreamSynchronize(stream)
-            self.joins_graph()
+            self.complete()
         else:
             self.submitted(stream)
 
-    def joins_graph(self) -> bool:
-        """Adds the allocations to the graph that this thread builds; returns False if the thread
-        builds none."""
-        if _building.uses is None:
-            return False
-        for work, writes in self._all.items():
-            _building.uses.add(work, writes=writes)
-        return True
+    def complete(self) -> None:
+        """Removes the earlier work that the caller has waited for, with the work of this use."""
+        if _building.uses is not None:
+            self.submitted(0)
+            return
+        for work, marks in self._awaited.items():
+            work.remove(marks)
 
 
 # ---- graphs ----

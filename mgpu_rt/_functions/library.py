@@ -157,7 +157,7 @@ class Function:
             if stream:
                 passed.uses.submitted(stream)
             else:  # the function has waited for its work
-                passed.uses.joins_graph()
+                passed.uses.complete()
         runtime.check(f"{self.name} failed")
         passed.copy_back()
         return None if not read else read[0] if len(read) == 1 else tuple(read)

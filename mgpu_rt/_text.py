@@ -23,6 +23,11 @@ _UNPRINTABLE = re.compile(
 )
 
 
+def note_on(device: str) -> str:
+    """Returns a note on the figures of an emulated device; returns "" for a GPU."""
+    return "EMULATED: no GPU was timed" if "(emulated)" in device else ""
+
+
 def printable(text: str) -> str:
     """Returns the text with unprintable characters as escapes."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)

@@ -20,7 +20,7 @@ from typing import Any
 
 from mgpu_rt._numbers import FLOATS, numbers
 from mgpu_rt._packages import numpy_for
-from mgpu_rt._text import say
+from mgpu_rt._text import note_on, say
 from mgpu_rt.runtime._base import METHODS, Runtime
 from mgpu_rt.runtime._hip import Hip
 from mgpu_rt.runtime._objects import Buffer, Launch, LoadedKernel, shown
@@ -55,7 +55,7 @@ class LaunchHook(Runtime):
             self._say_once("captures", text)
             return launch_next(launch)  # returns nothing, which adapters.py checks
         kernel = self._kernels.get(launch._function) or launch.kernel
-        pattern, counter = kernel.judged
+        pattern, counter = kernel._judged
         if pattern is not self.kernel:
             counter = self._counter_of(kernel)
         if counter is not None:
@@ -84,11 +84,11 @@ class LaunchHook(Runtime):
 
     def _counter_of(self, kernel: LoadedKernel) -> Iterator[int] | None:
         """Returns the counter of a kernel; None if the pattern does not match the kernel's name.
-        Later launches find the pattern and the counter in `judged`."""
+        Later launches find the pattern and the counter in `_judged`."""
         names, pattern, counter = kernel.names, self.kernel, None
         if any(fnmatch.fnmatchcase(name, pattern) for name in names):
             counter = self._counted.setdefault(names, itertools.count(1))
-        kernel.judged = pattern, counter
+        kernel._judged = pattern, counter
         return counter
 
 
@@ -115,8 +115,8 @@ class Time(LaunchHook):
             middle, whole = 1e6 * times[len(times) // 2], 1e3 * sum(times)
             taken = f"{len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs"
             say(f"{kernel.label}: {taken}")
-        if self.times and Hip.of_process().emulates():
-            say("EMULATED: no GPU was timed")
+        if self.times and (note := note_on(Hip.of_process().device_name())):
+            say(note)
         super().end()
 
 

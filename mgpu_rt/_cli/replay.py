@@ -82,7 +82,7 @@ def make(
     `Recording.replay`.
     """
     from mgpu_rt._launch.modules import choose
-    from mgpu_rt._text import say
+    from mgpu_rt._text import note_on, say
     from mgpu_rt.runtime import Recording
     from mgpu_rt.runtime._hip import Hip
 
@@ -105,6 +105,7 @@ def make(
     except OSError as error:
         say(f"mgpu-rt: stdout cannot be written: {error.strerror or error}")
         return 2
-    if options.get("iterations", 1) > 1 and Hip.of_process().emulates():
-        say("mgpu-rt: EMULATED: no GPU was timed")
+    note = note_on(Hip.of_process().device_name())
+    if note and options.get("iterations", 1) > 1:
+        say(f"mgpu-rt: {note}")
     return 0 if replayed.same else 1

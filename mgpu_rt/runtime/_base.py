@@ -139,9 +139,9 @@ class Runtime:
     def kernel_of(self, function: int) -> LoadedKernel:
         """Returns the kernel of a handle. If the kernel was never looked up, the kernel's name
         contains the handle."""
-        known = self._kernels.get(function)
-        unknown = f"function {function:#x}"
-        return known or self._kernels.setdefault(function, LoadedKernel(function, unknown))
+        if known := self._kernels.get(function):
+            return known
+        return LoadedKernel(function, f"function {function:#x}")
 
     def buffer_at(self, address: int) -> Buffer | None:
         """Returns the block of device memory that contains an address; None if HIP knows no such

@@ -173,11 +173,11 @@ class Hip:
             self._ask("hipGetDevice", ctypes.byref(device))
         return device.value
 
-    def emulates(self) -> bool:
-        """Returns True if softgpu emulates the current device: its times are no GPU's."""
+    def device_name(self) -> str:
+        """Returns HIP's name for the current device; "" if HIP gives none."""
         name = ctypes.create_string_buffer(256)
         self._ask("hipDeviceGetName", name, len(name), self.device())
-        return name.value.endswith(b"(emulated)")
+        return name.value.decode(errors="replace")
 
     def buffer_id(self, address: int) -> int | None:
         """Returns the number that HIP gives only to the allocation that contains this address.

@@ -107,14 +107,17 @@ def _size_of_ptx(address: int) -> int:
 @dataclass(eq=False)
 class LoadedKernel:
     """A kernel of a loaded module, identified by HIP's handle. `image` is None if the runtime
-    has not seen the look-up of the kernel. `judged` is the pattern with which a LaunchHook has
-    compared the name, and what counts the launches, if the pattern matches."""
+    has not seen the look-up of the kernel."""
 
     handle: int
     name: str
     image: Image | None = None
     alike: set[Image] = field(default_factory=set)  # images that have a kernel of this name, so far
-    judged: tuple[str | None, Iterator[int] | None] = (None, None)
+    #: The pattern with which a LaunchHook has compared the name, and what counts the launches, if
+    #: the pattern matches.
+    _judged: tuple[str | None, Iterator[int] | None] = field(
+        default=(None, None), init=False, repr=False
+    )
 
     @property
     def label(self) -> str:

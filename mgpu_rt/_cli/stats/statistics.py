@@ -15,7 +15,7 @@ from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._record import Damaged, Recording, is_recording
 from mgpu_rt._record_json import statistics, trace
-from mgpu_rt._text import shown
+from mgpu_rt._text import note_on, shown
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
@@ -172,7 +172,7 @@ class Device:
     @property
     def warning(self) -> str:
         """Returns a note if the device is emulated; returns "" for a GPU."""
-        return "EMULATED: no GPU was timed" if "(emulated)" in self.name else ""
+        return note_on(self.name)
 
 
 @dataclass(frozen=True)

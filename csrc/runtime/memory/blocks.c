@@ -53,8 +53,16 @@ static bool request_again(struct request *request) {
     return request_once(request);
 }
 
-/* Continues after HIP had no memory. First idle blocks of the device leave: as many as the request
- * needs, and twice as many each time that HIP refuses. Then HIP gets the exact size, and then all
+/* Returns how many bytes HIP lacks for a request of the current device. If HIP has as many, but not
+ * in one piece, returns the request's size. */
+static size_t missing_bytes(size_t size) {
+    size_t available = 0, total = 0;
+    const bool is_known = device_answered(hip.MemGetInfo(&available, &total));
+    return is_known && available < size ? size - available : size;
+}
+
+/* Continues after HIP had no memory. First idle blocks of the device leave: as many as are missing,
+ * and twice as many each time that HIP refuses. Then HIP gets the exact size, and then all
  * caches release their idle objects. HIP frees memory only by hipFree, which waits for the device.
  * Without this wait, an allocation would fail that succeeds with stock. AMD's HIP 5.2.3 has freed
  * memory only once it knows that the streams' earlier work is done. So the library asks about the
@@ -63,7 +71,7 @@ static void request_harder(struct request *request, size_t exact) {
     const int device = request->device;
     (void)device_kept(device);
     limit_reached();
-    for (size_t more = request->size; eviction_of_bytes(device, more); more *= 2)
+    for (size_t more = missing_bytes(request->size); eviction_of_bytes(device, more); more *= 2)
         if (request_again(request))
             return;
     if (request->size != exact) {

@@ -46,6 +46,8 @@ def command(
     from mgpu_rt._lowering import pipelines
 
     text = files.read_mlir(program, "name a program in MLIR")
+    if chip and (here := _other_chips(chip, device, os.environ)):
+        raise CommandError(f"--chip {chip} is not the device's: {here}; name no chip")
     chip = chip or _chip(device, os.environ)
     name = program if lines and not chip.startswith("sm_") else ""
     try:
@@ -99,6 +101,18 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
     if not target:
         raise CommandError("name the GPU with --chip: HIP does not name it")
     return target
+
+
+def _other_chips(chip: str, device: str, base: Mapping[str, str]) -> str:
+    """Returns the names of the emulated GPUs if code for a chip runs on none of them. Returns ""
+    for a GPU of this machine."""
+    from mgpu_rt._cli import preload, softgpu
+
+    kind, base = preload.kind(device, base)
+    name = chip.partition(":")[0]
+    if kind != "softgpu" or name not in softgpu.TARGETS or name in softgpu.targets(base):
+        return ""
+    return ", ".join(softgpu.targets(base))
 
 
 def no_call(program: str) -> str:

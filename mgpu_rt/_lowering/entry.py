@@ -95,7 +95,8 @@ def _result(text: str, entry: str, types: Mapping[str, str]) -> tuple[str, str]:
     ways = (
         f"name one of {', '.join(sorted(plain))} with --entry"
         if plain
-        else ("call a function from Python by mgpu_rt.Library, or add a function without arguments")
+        else "call a function from Python by mgpu_rt.Library, or add a function without arguments, "
+        "and name it with --entry"
     )
     if not types and re.search(r"^\s*llvm\.func\b[^\n]*\{", text, re.MULTILINE):
         raise ValueError(

@@ -374,6 +374,8 @@ def convert(file: str, out: str) -> None:
     Raises CommandError, and then writes no file."""
     content = files.read(file, HOW_TO_GET_TRACE)
     found = recording(file, content)
+    if found is None and content.startswith(b"{") and b'"traceEvents"' in content[:200]:
+        raise CommandError(f"'{file}' is a trace already: see it in ui.perfetto.dev")
     if found is None:
         raise CommandError(f"'{file}' is not a recording: {HOW_TO_GET_TRACE}")
     with damage_named(file):

@@ -82,6 +82,8 @@ static void print_way(void) {
 
 void explore_fail(const char *what) {
     printf("%s: %s\n", scenario->name, what);
+    printf("first operations %u %u %u\n", first_operations[0], first_operations[1],
+           first_operations[2]);
     exploring = false;
     print_way();
     fflush(stdout);
@@ -207,27 +209,42 @@ static bool next_first_operations(void) {
     return false;
 }
 
+/* Visits all states that follow the threads' first operations. Returns their number. */
+static size_t explore_combination(const struct saved *first) {
+    while (!explore(first))
+        continue;
+    return visit_count;
+}
+
 static void explore_all(const struct saved *first) {
     size_t states = 0;
-    do {
-        while (!explore(first))
-            continue;
-        states += visit_count;
-    } while (next_first_operations());
+    do
+        states += explore_combination(first);
+    while (next_first_operations());
     printf("%s: %zu states\n", scenario->name, states);
 }
 
-/* explore SCENARIO OPERATIONS...: the number of operations of each thread */
+/* explore SCENARIO OPERATIONS... [FIRST...]: how many operations each thread plays, and with which
+ * operation each begins. By default, the explorer tries all combinations of first operations. A
+ * failure prints the numbers of the combination that failed. */
 int main(int count, char **words_given) {
     for (const struct scenario *const *one = __start_scenarios; one < __stop_scenarios; one++)
         if (count > 1 && strcmp((*one)->name, words_given[1]) == 0)
             scenario = *one;
-    if (!scenario || count != 2 + THREADS)
-        return fputs("explore SCENARIO OPERATIONS OPERATIONS OPERATIONS\n", stderr), 2;
-    for (int thread = 0; thread < THREADS; thread++)
+    const bool is_one_combination = count == 2 + 2 * THREADS;
+    if (!scenario || (count != 2 + THREADS && !is_one_combination))
+        return fputs("explore SCENARIO OPERATIONS... [FIRST...], of three threads\n", stderr), 2;
+    for (int thread = 0; thread < THREADS; thread++) {
         operations[thread] = atoi(words_given[2 + thread]);
+        if (is_one_combination)
+            first_operations[thread] = atoi(words_given[2 + THREADS + thread]);
+    }
     scenario->set_up(scenario->exclusive);
     threads_make(operations);
-    explore_all(threads_save());
+    const struct saved *first = threads_save();
+    if (is_one_combination)
+        printf("%s: %zu states\n", scenario->name, explore_combination(first));
+    else
+        explore_all(first);
     return 0;
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import signal
 import tempfile
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.python.selftest import checks
 from tests.support.child import ROOT, environment, run_child
 from tests.support.hosting import managers
 from tests.support.patience import run_process
-from tests.support.variants import control, explorer_without, run_tests
+from tests.support.variants import control, explorer, explorer_without, run_tests
 
 HANGS = "4"  # seconds, after which a test counts as failed because the library hangs
 
@@ -62,11 +63,14 @@ def end_managers(library: Path) -> None:
 
 
 def explore(words: list[str], proof: str) -> None:
-    """Requires that the explorer of interleavings finds a forbidden state in a scenario."""
-    with explorer_without(proof) as explorer:
-        command = [explorer, *words]
-        found = run_process(command)
-    assert found.returncode == 1, found.stdout + found.stderr
+    """Requires that the explorer of interleavings finds a forbidden state without the proof. With
+    all proofs, it must find none that follows the same first operations."""
+    with explorer_without(proof) as mutant:
+        found = run_process([mutant, *words])
+    begun = re.search(r"^first operations (.+)$", found.stdout, re.MULTILINE)
+    assert found.returncode == 1 and begun, found.stdout + found.stderr
+    complete = run_process([explorer(), *words, *begun[1].split()])
+    assert complete.returncode == 0, complete.stdout + complete.stderr
 
 
 def selftest(check: str, library: Path) -> None:

@@ -43,6 +43,17 @@ static void serve_other_code(unsigned object) {
     destroy(object);
 }
 
+/* Puts the thread's last stream into the queue, where other threads find it. */
+static void end_thread(void) {
+    stream_cache.thread_ends(thread_get());
+    thread_get()->stream = NULL;
+}
+
+static void serve_and_end(unsigned object) {
+    serve_other_code(object);
+    end_thread();
+}
+
 static void replace(unsigned object) {
     struct held *held = create(object);
     const hipStream_t ours = held->handle;
@@ -71,6 +82,7 @@ static void create_again(void) {
     PLAYS("create 0, destroy it, create 0", create_again())                                        \
     PLAYS("create 1, other code works on it, destroy 1", serve_other_code(1))                      \
     PLAYS("a profiler starts, and the same", serve_unheard())                                      \
+    PLAYS("create 1, other code works on it, destroy 1, end the thread", serve_and_end(1))         \
     PLAYS("create 1, other code replaces it by its own stream, destroy that", replace(1))          \
     PLAYS("other code allocates", model_other_code_allocates())
 
@@ -84,8 +96,7 @@ static void set_up(bool exclusive) {
     model_start(0, exclusive);
     program_reports_by_word();
     impl_mgpuStreamDestroy(impl_mgpuStreamCreate());
-    stream_cache.thread_ends(thread_get());
-    thread_get()->stream = NULL;
+    end_thread();
 }
 
 /* With the user's word, the library makes no probe, and nobody may take the reports. */
@@ -93,6 +104,7 @@ static void set_up(bool exclusive) {
     PLAYS("create 0", (void)create(0))                                                             \
     PLAYS("create 0, destroy it, create 0", create_again())                                        \
     PLAYS("create 1, other code works on it, destroy 1", serve_other_code(1))                      \
+    PLAYS("create 1, other code works on it, destroy 1, end the thread", serve_and_end(1))         \
     PLAYS("create 1, other code replaces it by its own stream, destroy that", replace(1))          \
     PLAYS("other code allocates", model_other_code_allocates())
 

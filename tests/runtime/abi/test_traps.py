@@ -11,7 +11,7 @@ import threading
 import time
 
 from mgpu_rt._images import elf
-from tests.support.child import Mgpu, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import bundle, code_object, elf_of, exports_a_constant
 from tests.support.known import KERNEL, forum
 from tests.support.patience import HANG
@@ -115,9 +115,10 @@ def set_constant(mgpu: Mgpu, module) -> None:
     assert mgpu.stub.hipMemcpy(address[0], mgpu.stub_ffi.new("int *", 7), 4, 1) == 0
 
 
-@in_child()
-def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu) -> None:
-    buffer = mgpu.image(exports_a_constant())
+@in_cases(("ELF", "bundle"))
+def test_03_a_reload_sees_fresh_constants(mgpu: Mgpu, case: str) -> None:
+    image = exports_a_constant()
+    buffer = mgpu.image(bundle(image) if case == "bundle" else image)
     module = mgpu.load(buffer)
     set_constant(mgpu, module)
     mgpu.ModuleUnload(module)

@@ -32,7 +32,8 @@ class Forum(Pipeline):
 
 
 def pipeline() -> Pipeline:
-    return Forum(LLVM, CHIP, "bin")
+    """Returns the pipeline. Its passes are a part of it, because they decide on a cached result."""
+    return Forum(LLVM, CHIP, "bin", first=" ".join(_PASSES))
 
 
 def _command() -> list[Path | str]:

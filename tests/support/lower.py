@@ -84,6 +84,11 @@ def _read(
     further arguments of `pipelines.pipeline`."""
     text = with_iterations(program.read_text(), iterations)
     if llvm == forum.LLVM:
+        given = {
+            name: value for name, value in {**how, "chip": chip}.items() if value not in (None, "")
+        }
+        if given:
+            raise ValueError(f"the forum's command has no options: {given}")
         return text, forum.pipeline()
     return text, preparation.prepared(text, pipelines.pipeline(llvm, chip, **how))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mgpu_rt._lowering import cache, object_files, pipelines, steps, toolchain
-from tests.support import lower
+from tests.support import forum, lower
 from tests.support.sources import SOURCES
 from tests.support.stand_ins import stand_in
 
@@ -92,6 +92,18 @@ def test_recipe_and_tools_are_part_of_the_key(
     paths.add(lower.lower_to_llvm_dialect(program, 22))
     assert len(paths) == 3
     assert len(made) == 3
+
+
+def test_the_forums_passes_are_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = forum.pipeline()
+    monkeypatch.setattr(forum, "_PASSES", forum._PASSES[1:])
+    assert forum.pipeline() != before
+
+
+@pytest.mark.parametrize("options", [{"chip": "gfx90a"}, {"opt_level": 0}])
+def test_the_forums_command_takes_no_options(program: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="has no options"):
+        lower.lower(program, llvm=forum.LLVM, **options)
 
 
 def test_a_failure_keeps_nothing(program: Path) -> None:

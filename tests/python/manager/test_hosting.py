@@ -53,7 +53,7 @@ FORKS = ("fork-before", "fork-after", "fork-busy", "fork-first")
 #: For each host program: its mode, its variables, and its stderr. A manager serves the program
 #: until its end, it has no manager, it prints nothing at all, or it prints words of the reason.
 HOSTS: list[tuple[str, dict[str, str], str | None]] = [
-    *((mode, {}, SERVED) for mode in ("served", "local-served")),
+    *((mode, {}, SERVED) for mode in ("served", "local-served", "served-main-ends")),
     *((mode, {}, None) for mode in ("plain", "local-plain", "thread", "local-thread", "threads")),
     *((mode, {}, None) for mode in ("dlclose", "late", "small-stack", "main-ends")),
     # The library adds no child process, signal, descriptor or loaded library. The locale never

@@ -139,6 +139,12 @@ static bool is_served(void) {
     return manager_is("serving");
 }
 
+/* Waits until the manager stops serving. */
+static void linger(void) {
+    while (is_served())
+        usleep(5000);
+}
+
 static void launch_late(void) {
     puts(launch_once() ? "late ok" : "late failed");
 }
@@ -303,11 +309,16 @@ static bool leaves_signals_alone(void) {
            all_threads_block(UINT64_C(1) << (SIGUSR1 - 1) | UINT64_C(1) << (SIGALRM - 1));
 }
 
-/* Launches after main has ended, when the library's thread ends too. This thread is the last
- * thread, so the end of this thread ends the program with status 0. */
+/* Launches after main has ended, before and after the end of the library's thread, which the end of
+ * main causes. This thread is the last thread, so the end of this thread ends the program with
+ * status 0. */
+static pthread_t main_thread;
 static void *launch_and_end(void *unused) {
     (void)unused;
-    const bool good = launch_once() && (manager_is("serving") || manager_is("ended"));
+    pthread_join(main_thread, NULL);
+    const bool first = launch_once();
+    linger();
+    const bool good = first && manager_is("ended") && launch_once();
     puts(good ? "ok" : "failed");
     fflush(stdout);
     return NULL;
@@ -315,6 +326,7 @@ static void *launch_and_end(void *unused) {
 
 static bool end_main_first(void) {
     pthread_t thread;
+    main_thread = pthread_self();
     pthread_create(&thread, NULL, launch_and_end, NULL);
     pthread_exit(NULL);
 }
@@ -335,13 +347,8 @@ static bool miss_together(void) {
     return good && launch_once();
 }
 
-/* Waits until the manager stops serving. Runs after HIP's own exit handlers. The policy, which has
- * created the file that WAIT_FOR names, still works at that time. */
-static void linger(void) {
-    while (is_served())
-        usleep(5000);
-}
-
+/* At its end, waits after HIP's own exit handlers. The policy, which has created the file that
+ * WAIT_FOR names, still works at that time. */
 static bool ends_slowly(void) {
     const char *file = getenv("WAIT_FOR");
     bool good = atexit(linger) == 0 && launch_once() && is_served() && file;
@@ -404,6 +411,7 @@ static bool run(const char *mode) {
     MODE("slow-end", ends_slowly());
     MODE("misses", miss_together());
     MODE("main-ends", end_main_first());
+    MODE("served-main-ends", launch_once() && is_served() && end_main_first());
     MODE("small-stack", on_a_small_stack());
     MODE("reaper", prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 && launch_once() && manager_is("ended") &&
                        waitpid(-1, NULL, WNOHANG) == -1);

@@ -9,6 +9,7 @@
  * not count, because HIP's locks are not the library's. Prints how many children were interrupted.
  */
 #include "program.h"
+#include "trap_flag.h"
 
 #include <link.h>
 #include <ucontext.h>
@@ -50,22 +51,16 @@ static int find_library(struct dl_phdr_info *found, size_t size, void *data) {
     return 0;
 }
 
-static void set_trap_flag(bool on) {
+static void step(bool on) {
     stepping = on;
-    if (on)
-        __asm__ volatile("subq $128, %%rsp; pushfq; orq $0x100, (%%rsp); popfq; addq $128, %%rsp" ::
-                             : "memory", "cc");
-    else
-        __asm__ volatile(
-            "subq $128, %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; addq $128, %%rsp" ::
-                : "memory", "cc");
+    set_trap_flag(on);
 }
 
 static bool at_exit;
 
 /* Runs after the library's handlers at exit, because the program registered it before. */
 static void end(void) {
-    set_trap_flag(false);
+    step(false);
     if (steps <= chosen) {
         *all_steps = steps;
         _exit(NO_SUCH_STEP);
@@ -105,7 +100,7 @@ static void run_child(void) {
     memory = aligned_alloc(BYTES, BYTES);
     memset(memory, 1, BYTES);
     make_calls(); /* starts the library's threads */
-    set_trap_flag(true);
+    step(true);
     if (!at_exit)
         make_calls();
     if (!at_exit)

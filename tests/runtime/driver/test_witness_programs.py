@@ -124,6 +124,7 @@ def test_a_function_that_is_not_harmless_ends_the_sole_use(calls: Path, name: st
 #: so on.
 INTERRUPTED = r"""
 #include "driver/witness.c"
+#include "trap_flag.h"
 #include <signal.h>
 enum { PEEK = 1, FOREIGN = 2 };
 struct hip_functions hip;
@@ -149,8 +150,6 @@ static void interrupt(int number) {
     if (++steps == wanted)
         hear(HIP_API, FOREIGN, NULL);
 }
-#define ABOVE_RED_ZONE(code) \
-    __asm__ volatile("subq $128, %%rsp; pushfq; " code "; popfq; addq $128, %%rsp" ::: "memory")
 int main(void) {
     signal(SIGTRAP, interrupt);
     operation_name = name;
@@ -161,10 +160,10 @@ int main(void) {
         steps = 0;
         ended_by = 0;
         witness_users = WITNESS_SOLE_USER;
-        ABOVE_RED_ZONE("orq $0x100, (%%rsp)");
+        set_trap_flag(true);
         if (witness_hold())
             witness_release();
-        ABOVE_RED_ZONE("andq $~0x100, (%%rsp)");
+        set_trap_flag(false);
         if (holders || own.holds || (steps >= wanted && witness_users != WITNESS_OTHERS))
             return 1;
     }

@@ -164,6 +164,7 @@ def test_memory_of_another_device_stays(mgpu: Mgpu) -> None:
 #: allocation has to return idle memory: the stub's fast mode says that the device has little.
 INTERRUPTED = r"""
 #include "program.h"
+#include "trap_flag.h"
 int hipMalloc(void **memory, size_t bytes);
 int mgpu_rt_empty_cache(void);
 enum { KIB = 1024 };
@@ -174,8 +175,6 @@ static void interrupt(int number) {
     if (++steps == wanted)
         hipMalloc(&place, KIB);
 }
-#define ABOVE_RED_ZONE(code) \
-    __asm__ volatile("subq $128, %%rsp; pushfq; " code "; popfq; addq $128, %%rsp" ::: "memory")
 int main(void) {
     void *stream = mgpuStreamCreate();
     signal(SIGTRAP, interrupt);
@@ -184,9 +183,9 @@ int main(void) {
         steps = 0;
         mgpu_rt_empty_cache();
         mgpuMemFree(mgpuMemAlloc(1 << 20, stream, false), stream);
-        ABOVE_RED_ZONE("orq $0x100, (%%rsp)");
+        set_trap_flag(true);
         mgpuMemFree(mgpuMemAlloc(2 << 20, stream, false), stream);
-        ABOVE_RED_ZONE("andq $~0x100, (%%rsp)");
+        set_trap_flag(false);
     }
     printf("%d\n", wanted);
     fflush(stdout);

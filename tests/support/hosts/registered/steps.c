@@ -1,13 +1,18 @@
 /* Interrupts a register and an unregister at each instruction, or at each system call, by a signal.
  *
- *     steps signal     the handler drops and unmaps other watched pages
- *     steps CASE BY    the handler changes the registered pages at the instructions 0, BY, 2 BY,
- * ...; each change gets new memory steps closed N   the program takes the watch's descriptor before
- * system call N steps replaced   a userfaultfd of the program takes the watch's descriptor
+ *     steps signal      the handler drops and unmaps other watched pages
+ *
+ *     steps CASE BY     at the instructions 0, BY, 2 BY and so on, the handler changes the
+ *                       registered pages; each change gets new memory
+ *
+ *     steps closed N    the program takes the watch's descriptor before system call N
+ *
+ *     steps replaced    a userfaultfd of the program takes the watch's descriptor
  *
  * CASE is dropped (MADV_DONTNEED) or mapped (new memory). The processor's trap flag sends a SIGTRAP
  * after each instruction. Exits with status 3 if N is too large. */
 #include "memory.h"
+#include "trap_flag.h"
 
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
@@ -37,23 +42,17 @@ static void on_trap(int number, siginfo_t *info, void *context) {
     steps++;
 }
 
-static void set_trap_flag(bool on) {
+static void step(bool on) {
     stepping = on;
-    if (on)
-        __asm__ volatile("subq $128, %%rsp; pushfq; orq $0x100, (%%rsp); popfq; addq $128, %%rsp" ::
-                             : "memory", "cc");
-    else
-        __asm__ volatile(
-            "subq $128, %%rsp; pushfq; andq $~0x100, (%%rsp); popfq; addq $128, %%rsp" ::
-                : "memory", "cc");
+    set_trap_flag(on);
 }
 
 /* Registers memory, and unregisters it. */
 static void step_through(struct range at) {
-    set_trap_flag(true);
+    step(true);
     mgpuMemHostRegister(at.address, at.bytes);
     mgpuMemHostUnregister(at.address);
-    set_trap_flag(false);
+    step(false);
 }
 
 /* ---- a handler that unmaps other memory ---- */

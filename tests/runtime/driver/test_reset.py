@@ -84,7 +84,7 @@ def test_a_reset_of_one_device_keeps_the_others_cache(mgpu: Mgpu) -> None:
 
 
 @in_child(**TWO)
-def test_after_a_reset_hip_gets_all_back(mgpu: Mgpu) -> None:
+def test_after_a_reset_hip_gets_all_but_managed_memory_back(mgpu: Mgpu) -> None:
     """AMD's HIP from 5.2.3 to 7.2.4 keeps managed memory at the reset of one of several devices.
     The library had 1 KiB of it idle."""
     image = mgpu.image(code_object("forum"))

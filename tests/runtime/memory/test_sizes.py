@@ -266,7 +266,9 @@ def test_rounding_takes_at_most_a_sixteenth_of_the_device(mgpu: Mgpu) -> None:
 
 
 @in_child(HIPSTUB_MEMORY=str(512 * MIB))
-def test_near_the_capacity_an_allocation_asks_hip_twice_at_most(mgpu: Mgpu) -> None:
+def test_near_the_capacity_with_one_idle_block_an_allocation_asks_hip_twice_at_most(
+    mgpu: Mgpu,
+) -> None:
     stream = mgpu.StreamCreate()
     alloc(mgpu, 380 * MIB, stream)
     for step in range(200):

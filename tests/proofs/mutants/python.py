@@ -42,7 +42,9 @@ def python_without(proof: str, file: str) -> Iterator[Path]:
     for path in BUILD.iterdir():
         if path.name != "lib":
             (home / "build" / path.name).symlink_to(path)
-    # The copy has compiled modules, too, but none that another process is just writing.
+    # The copy has compiled modules, too, but none that another process is just writing. A compiled
+    # module records the time and the size of its source, so Python compiles the changed file again.
+    # Python renames the new module into place, so the module of this checkout stays as it is.
     skip = shutil.ignore_patterns("*.pyc.*")
     for name in ("mgpu_rt", "tests", "build/lib"):
         shutil.copytree(ROOT / name, home / name, copy_function=os.link, symlinks=True, ignore=skip)

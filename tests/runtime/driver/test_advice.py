@@ -225,7 +225,15 @@ def test_a_block_that_no_kernel_can_have_is_explained(mgpu: Mgpu) -> None:
     (said,) = mgpu.advice()
     assert f"a block of {size[0]} x {size[1]} x 1 threads is more than the 256" in said
     assert f"kernel '{KERNEL}' was compiled for" in said
-    assert ("no GPU takes more than 1024" in said) == mgpu.on_stub
+
+
+@in_cases({"1024": {"HIPSTUB_FAULT": "hipModuleLaunchKernel:*:9"}, "1025": {}})
+def test_a_block_that_no_gpu_can_have_is_explained(mgpu: Mgpu, case: str) -> None:
+    """The stub refuses only the larger block by itself."""
+    mgpu.launch(forum(mgpu), block=(int(case), 1, 1))
+    (said,) = mgpu.advice()
+    assert ("no GPU takes more than 1024" in said) == (case == "1025")
+    assert ("known_block_size" in said) == (case == "1024")
 
 
 @pytest.mark.parametrize(

@@ -232,7 +232,8 @@ def test_a_postponed_wait_is_done_before_an_override_calls_hip(mgpu: Mgpu) -> No
     del override
 
 
-#: A profiler or a graph ends HIP's reports. This happens before the override is set, or after.
+#: A profiler or a graph ends HIP's reports. This happens before the override is set, or after. Only
+#: a profiler comes after: while an override is set, the library builds no graph.
 LOSSES = ("profiler before", "profiler after", "graph before")
 
 

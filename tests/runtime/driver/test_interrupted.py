@@ -24,7 +24,8 @@ CHILDREN = 32
 
 
 def interrupt(path: Path, case: str) -> None:
-    """The library makes equally many instructions in each child, but for half a percent."""
+    """The children's numbers of instructions differ by at most one percent, so none ends before its
+    interruption."""
     done = run_program(path, case, CHILDREN, **LAZY, MGPU_RT_MANAGER="off")
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) == CHILDREN

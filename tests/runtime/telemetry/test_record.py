@@ -303,6 +303,18 @@ def test_limits_of_files_do_not_end_the_program(
     assert done.stderr.endswith(said) and bool(done.stderr) == bool(said)
 
 
+def test_an_empty_file_of_a_process_tells_that_its_recording_is_lost(
+    program: Path, tmp_path: Path
+) -> None:
+    """With %p, no later process takes the name. `mgpu-rt run` counts such files."""
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))}
+    env = environment(MGPU_RT_TRACE="t%p", MGPU_RT_MANAGER="off")
+    done = run_process([program], env, cwd=tmp_path, **limit)
+    (file,) = tmp_path.iterdir()
+    assert done.stderr.endswith(f"'{file.name}': File too large\n")
+    assert file.stat().st_size == 0
+
+
 @in_child(policies=("builtin",), MGPU_RT_TRACE="trace")
 @in_folder
 def test_a_program_without_memory_for_a_trace_goes_on(mgpu: Mgpu) -> None:

@@ -82,11 +82,14 @@ void *record_file(const char *variable, const char *pattern, size_t trace) {
     if (file < 0)
         return NULL;
     char *const pages = allocate_file(file, sizeof counts + trace);
-    const bool is_mapped = pages != MAP_FAILED && replace_counters(pages);
-    close(file);
-    if (is_mapped)
+    if (pages != MAP_FAILED && replace_counters(pages)) {
+        close(file);
         return pages + sizeof counts;
+    }
     cannot_write(variable, path, strerror(errno));
-    unlink(path);
+    /* With %p, no later process needs the name: the empty file tells that a recording is lost. */
+    if (!strstr(pattern, "%p") || ftruncate(file, 0) != 0)
+        unlink(path);
+    close(file);
     return NULL;
 }

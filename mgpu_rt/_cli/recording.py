@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
@@ -14,6 +15,24 @@ from mgpu_rt._cli.stats import faults, statistics
 from mgpu_rt._record import Recording
 from mgpu_rt._record_json import trace
 from mgpu_rt._text import say
+
+#: For each variable that may name a recording: the word that may precede the path, and the option
+#: of `mgpu-rt run` for such an output.
+_VARIABLES = {"MGPU_RT_STATS": ("1", "--stats-json"), "MGPU_RT_TRACE": ("markers", "--trace")}
+_NO_FILE = ("", "0", "off", "1", "on", "/dev/null")
+
+
+def must_have_no_file(environment: Mapping[str, str]) -> None:
+    """Raises CommandError if a variable names a recording. The library makes only one recording,
+    so either this file or the command would get none."""
+    for variable, (word, option) in _VARIABLES.items():
+        value = environment.get(variable, "")
+        first, _, rest = value.partition(",")
+        if (rest if first == word else value) not in _NO_FILE:
+            raise CommandError(
+                f"{variable} names a file, but the library makes only one recording, which this "
+                f"command needs: unset {variable}, or give {option} PATH in its place"
+            )
 
 
 @contextlib.contextmanager
@@ -34,16 +53,31 @@ def folder_beside(output: str) -> Iterator[Path]:
         folder.rmdir()
 
 
-def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes: bool) -> int:
+class Failures(NamedTuple):
+    calls: int  # failed calls
+    lost: int  # processes whose failed calls are unknown
+
+    def __str__(self) -> str:
+        told = []
+        if self.calls:
+            told.append(f"{self.calls} call{'s' * (self.calls != 1)} failed")
+        if self.lost:
+            lost = "recording is" if self.lost == 1 else "recordings are"
+            told.append(f"{self.lost} {lost} lost")
+        return " and ".join(told)
+
+
+def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes: bool) -> Failures:
     """Writes the outputs of the processes that have recorded in a folder, and removes the
     recordings. An output whose name is "" is not wanted. `main` is the process that the command has
     started. The outputs of a process that still runs have its calls so far. A recording that cannot
     be converted stays, and a line says why. With `notes`, prints what the table at exit does not
-    show. Returns the number of failed calls."""
+    show."""
     outputs = ((stats_json, statistics.statistics_text), (trace_file, trace))
     taken: set[str] = set()
     failed = 0
-    for file, recording in _recordings(folder, main):
+    found, lost = _recordings(folder, main)
+    for file, recording in found:
         failed += sum(recording.values("failures"))
         try:
             with statistics.damage_named(file):
@@ -56,27 +90,39 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes:
                     path = _name(pattern, recording, taken)
                     taken.add(path)
                     files.write(path, text_of(recording))
-            if trace_file and recording.replaced:
-                say(f"mgpu-rt: '{path}' lacks the {recording.replaced:,} oldest events")
+                    if text_of is trace and recording.replaced:
+                        say(f"mgpu-rt: '{path}' lacks the {recording.replaced:,} oldest events")
             file.unlink(missing_ok=True)
         except CommandError as error:
             say(f"mgpu-rt: {error.message.rstrip('.')}; the recording stays in '{file}'")
-    return failed
+    return Failures(failed, lost)
 
 
-def _recordings(folder: Path, main: int) -> list[tuple[Path, Recording]]:
-    """Returns the recordings in the order in which they get names: the main process's first."""
-    found = []
+def _recordings(folder: Path, main: int) -> tuple[list[tuple[Path, Recording]], int]:
+    """Returns the recordings in the order in which they get names: the main process's first. Also
+    returns the number of recordings that cannot be read; a line says why."""
+    found, lost = [], 0
     for file in folder.iterdir():
         try:
-            recording = statistics.recording(file, file.read_bytes())
-        except (CommandError, OSError) as error:
-            say(f"mgpu-rt: {error}")
-            continue
-        if recording is not None:
+            recording = _read(file)
             (row,) = recording.rows("process")
             found.append(((row["id"] != main, row["begin"], file.name), file, recording))
-    return [(file, recording) for _, file, recording in sorted(found, key=lambda each: each[0])]
+        except (CommandError, OSError) as error:
+            say(f"mgpu-rt: {error}")
+            lost += 1
+    found.sort(key=lambda each: each[0])
+    return [(file, recording) for _, file, recording in found], lost
+
+
+def _read(file: Path) -> Recording:
+    """Reads the recording of a process; removes an empty file. Raises CommandError or OSError."""
+    if not file.stat().st_size:
+        file.unlink()
+        raise CommandError(f"'{file}' was empty: {statistics.LOST}")
+    recording = statistics.recording(file, files.read(str(file), statistics.LOST))
+    if recording is None:
+        raise CommandError(f"'{file}' cannot be read: the recording is damaged")
+    return recording
 
 
 def _is_file(path: str) -> bool:

@@ -44,7 +44,8 @@ from mgpu_rt._cli.errors import CommandError
     "--fail-on-error",
     is_flag=True,
     help="End with status 1 if one of the library's calls failed, in the program or in a process "
-    "that it has started, and the program's own status is 0.",
+    "that it has started, and the program's own status is 0. A lost recording also gives status 1. "
+    "A child of fork is not seen if its parent has started HIP.",
 )
 @click.option(
     "--record",
@@ -83,11 +84,13 @@ def run(
     Status 2: the command could not prepare the run; the message gives the reason. Status 127 and
     126, as from a shell: PROGRAM is missing, or cannot be executed.
     """
-    from mgpu_rt._cli import executable, files, options, overrides, preload
+    from mgpu_rt._cli import executable, files, options, overrides, preload, recording
 
     for sentence in options.misspelt():
         click.echo(f"mgpu-rt: {sentence}", err=True)
     promised = parameters.promised(exclusive, lazy)
+    if stats or stats_json or trace or fail_on_error:
+        recording.must_have_no_file(os.environ)
     for output in (stats_json, trace):
         if output is not None:
             files.check_writable(output)
@@ -136,24 +139,25 @@ def _record(
     environment: dict[str, str],
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended. With
-    `fail_on_error`, ends with status 1 in place of 0 if a call failed."""
+    `fail_on_error`, ends with status 1 in place of 0 if a call failed or a recording is lost."""
     from mgpu_rt._cli import executable, recording
 
     with recording.folder_beside(stats_json or trace) as folder:
-        name, table = os.path.join(folder, "%p"), environment.get("MGPU_RT_STATS") == "1"
+        name = os.path.join(folder, "%p")
+        table = environment.get("MGPU_RT_STATS", "").partition(",")[0] in ("1", "on")
+        markers = environment.get("MGPU_RT_TRACE", "").partition(",")[0] == "markers"
         if trace:
-            environment["MGPU_RT_TRACE"] = name
+            environment["MGPU_RT_TRACE"] = f"markers,{name}" if markers else name
         else:
             environment["MGPU_RT_STATS"] = f"1,{name}" if table else name
         child, status = executable.execute_and_wait(program, arguments, environment)
-        if (stats_json or trace or table) and not any(folder.iterdir()):
+        if not any(folder.iterdir()):  # no call, or the library could not make even a file
             why = source.no_call(program)
             click.echo(f"mgpu-rt: unless a line above says why, {why}", err=True)
         failed = recording.convert(folder, stats_json, trace, child, notes=table)
     if why := executable.reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
-    if fail_on_error and failed and status == 0:
-        calls = "1 call" if failed == 1 else f"{failed} calls"
-        click.echo(f"mgpu-rt: {calls} failed, so the exit status is 1 in place of 0", err=True)
+    if fail_on_error and any(failed) and status == 0:
+        click.echo(f"mgpu-rt: {failed}, so the exit status is 1 in place of 0", err=True)
         raise SystemExit(1)
     executable.end_as(status)

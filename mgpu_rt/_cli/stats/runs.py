@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mgpu_rt._cli import child, executable, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.stats.statistics import Statistics, added, read
+from mgpu_rt._cli.stats.statistics import LOST, Statistics, added, load, parse
 from mgpu_rt._cli.stats.tables import factor
 
 
@@ -48,7 +48,8 @@ def recorded(
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-") as folder:
         changes = {"MGPU_RT_STATS": os.path.join(folder, "%p")}
         ended = child.run(command, {**environment, **changes}, **how)
-        return ended, [read(file) for file in sorted(Path(folder).iterdir())]
+        files = sorted(Path(folder).iterdir())
+        return ended, [parse(load(file, LOST)[0], file) for file in files]
 
 
 def measure(

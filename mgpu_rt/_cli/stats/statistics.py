@@ -19,6 +19,7 @@ from mgpu_rt._text import note_on, shown
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
+LOST = "the library could not make the recording, and a line above says why"
 
 Sum = TypeVar("Sum")
 Read = TypeVar("Read")

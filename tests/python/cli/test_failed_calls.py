@@ -6,15 +6,19 @@ from __future__ import annotations
 import html
 import json
 import re
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.python.cli.test_report import files
 from tests.support import known, recorded
-from tests.support.child import library
-from tests.support.command import command, invoke
+from tests.support.child import environment, library
+from tests.support.command import COMMAND, assert_sentence, command, invoke
 from tests.support.compiled import compile_c
+from tests.support.patience import run_process
 
 LAUNCHES = [{"function": "mgpuLaunchKernel", "error": "hipErrorInvalidImage", "calls": 40}]
 TOLD = "40 calls of mgpuLaunchKernel failed with hipErrorInvalidImage"
@@ -86,6 +90,99 @@ def test_run_fails_on_error(program: Path, how: str) -> None:
     assert done.stderr.splitlines().count(said) == (ENDS[how] == 1)
     if how in ("", "child"):
         assert command("run", "--", program, how).returncode == 0
+
+
+#: The values of a variable that names a file in which the library would record.
+NAMED = [
+    *(("MGPU_RT_TRACE", "t"), ("MGPU_RT_TRACE", "markers,t")),
+    *(("MGPU_RT_STATS", "s"), ("MGPU_RT_STATS", "1,s")),
+]
+
+
+@pytest.mark.parametrize("option", ["--fail-on-error", "--stats", "--trace=out"])
+@pytest.mark.parametrize(("variable", "value"), NAMED)
+def test_a_recording_that_a_variable_names_is_refused(
+    variable: str, value: str, option: str, program: Path, tmp_path: Path
+) -> None:
+    """The library makes one recording: either that file or the command would get none."""
+    if option == "--trace=out":
+        option = f"--trace={tmp_path / 'out'}"
+    value = value[:-1] + str(tmp_path / value[-1])
+    done = command("run", option, "--", program, **{variable: value})
+    assert list(tmp_path.iterdir()) == []
+    assert_sentence(done.returncode, done.stderr, f"unset {variable}, or give --")
+
+
+@pytest.mark.parametrize("how", ["", "success"])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        *(("MGPU_RT_TRACE", value) for value in ("", "0", "off", "markers", "/dev/null")),
+        *(("MGPU_RT_STATS", value) for value in ("", "0", "off", "1", "on", "/dev/null")),
+    ],
+)
+def test_a_variable_that_names_no_file_changes_no_status(
+    variable: str, value: str, how: str, program: Path
+) -> None:
+    done = command("run", "--fail-on-error", "--", program, how, **{variable: value})
+    assert done.returncode == ENDS[how]
+    assert ("calls of the program" in done.stderr) == (value in ("1", "on"))
+
+
+def _limited_run(program: Path, how: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a program whose recording cannot be made, because files may have only 1000 bytes."""
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
+    env = environment(TMPDIR=str(folder))
+    return run_process([COMMAND, "run", "--fail-on-error", "--", str(program), how], env, **limit)
+
+
+@pytest.mark.parametrize(("how", "status"), [("success", 1), ("exit 3", 3)])
+def test_a_recording_that_cannot_be_made_is_no_success(
+    how: str, status: int, program: Path, tmp_path: Path
+) -> None:
+    done = _limited_run(program, how, tmp_path)
+    assert done.returncode == status
+    lost, *ends = [line for line in done.stderr.splitlines() if line.startswith("mgpu-rt: ")]
+    assert ": File too large" in done.stderr
+    assert "was empty: the library could not make the recording" in lost
+    said = "mgpu-rt: 1 recording is lost, so the exit status is 1 in place of 0"
+    assert ends == ([said] if status == 1 else [])
+    assert list(tmp_path.iterdir()) == []
+
+
+#: Damages the recordings of the program's earlier processes.
+DAMAGES = """
+import os, subprocess, sys
+subprocess.run(sys.argv[2:], check=True)
+folder = os.path.dirname(os.environ["MGPU_RT_STATS"])
+for name in os.listdir(folder):
+    os.truncate(os.path.join(folder, name), int(sys.argv[1]))
+"""
+
+
+def test_compare_names_a_recording_that_cannot_be_made(program: Path) -> None:
+    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
+    done = run_process([COMMAND, "compare", "--", str(program), "success"], environment(), **limit)
+    assert done.returncode == 2
+    assert "is empty: the library could not make the recording" in done.stderr
+
+
+@pytest.mark.parametrize("size", ["20", "20000"])
+def test_a_damaged_recording_is_no_success(size: str, program: Path, tmp_path: Path) -> None:
+    words = (sys.executable, "-c", DAMAGES, size, program, "success")
+    done = command("run", "--fail-on-error", "--", *words, TMPDIR=str(tmp_path))
+    assert done.returncode == 1
+    why, lost = done.stderr.splitlines()
+    assert "cannot be read" in why and why.endswith("record the program again")
+    assert lost == "mgpu-rt: 1 recording is lost, so the exit status is 1 in place of 0"
+
+
+def test_a_program_without_a_recording_is_named() -> None:
+    """A program that makes no call has no recording. The command cannot tell it from a program
+    whose recording could not be begun."""
+    done = command("run", "--fail-on-error", "--", "true")
+    assert done.returncode == 0
+    assert "unless a line above says why, 'true' called none of the" in done.stderr
 
 
 #: A program that calls the library after HIP's exit handlers.

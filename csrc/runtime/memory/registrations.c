@@ -354,11 +354,15 @@ static bool may_watch_one_more(void) {
 }
 
 /* Returns the limit that MGPU_RT_MEMORY_LIMIT names, in bytes or as a fraction of the machine's
- * memory. */
+ * memory. Only the first call asks the kernel for the size of this memory. */
 static size_t limit_of_idle(void) {
-    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)page_bytes;
-    return options.memory_limit_bytes ? options.memory_limit_bytes
-                                      : (size_t)(memory * options.memory_limit_fraction);
+    static long pages; /* 0: unknown */
+    if (options.memory_limit_bytes)
+        return options.memory_limit_bytes;
+    if (!load_relaxed(&pages))
+        store_relaxed(&pages, sysconf(_SC_PHYS_PAGES));
+    const double memory = (double)load_relaxed(&pages) * (double)page_bytes;
+    return (size_t)(memory * options.memory_limit_fraction);
 }
 
 static bool make_room(size_t bytes) {

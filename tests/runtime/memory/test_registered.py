@@ -315,3 +315,12 @@ def test_a_program_may_take_the_descriptor_before_each_system_call(steps: Path) 
 def test_a_userfaultfd_of_the_program_is_not_taken_for_the_watch(steps: Path) -> None:
     _, record = run(steps, "replaced")
     assert registrations(record) == 4
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("limit", ["", "64K"])
+def test_registering_again_and_unregistering_make_two_system_calls(steps: Path, limit: str) -> None:
+    settings = {"MGPU_RT_EXCLUSIVE": "on", "MGPU_RT_MANAGER": "off", "HIPSTUB_PINS": "1"}
+    done = run_program(steps, "calls", MGPU_RT_MEMORY_LIMIT=limit, **settings)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == 2

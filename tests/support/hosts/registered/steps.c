@@ -9,6 +9,8 @@
  *
  *     steps replaced    a userfaultfd of the program takes the watch's descriptor
  *
+ *     steps calls       prints how many system calls a register and an unregister make that hit
+ *
  * CASE is dropped (MADV_DONTNEED) or mapped (new memory). The processor's trap flag sends a SIGTRAP
  * after each instruction. Exits with status 3 if N is too large. */
 #include "memory.h"
@@ -217,6 +219,21 @@ static void replaced_case(void) {
         pass(at);
 }
 
+/* ---- counting ---- */
+
+static void act_not(void) {}
+
+static void calls_case(void) {
+    const struct range at = {window, 2 * PAGE};
+    map(at);
+    pass(at);
+    pass(at);
+    at_calls = true;
+    act = act_not;
+    step_through(at);
+    printf("%lu\n", steps);
+}
+
 int main(int argc, char **argv) {
     const struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     if (argc < 2)
@@ -232,6 +249,8 @@ int main(int argc, char **argv) {
         closed_case(number);
     else if (strcmp(argv[1], "replaced") == 0)
         replaced_case();
+    else if (strcmp(argv[1], "calls") == 0)
+        calls_case();
     else
         change_case(strcmp(argv[1], "dropped") == 0, number);
     mgpuMemFree(block, stream);

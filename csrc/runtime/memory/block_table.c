@@ -186,6 +186,7 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     store_relaxed(&block->uses, block->uses + 1);
     block->shared = shared;
     block->number = shared ? NO_NUMBER : 0;
+    store_relaxed(&block->graph, 0);
     block_clear_fences(block);
     block->booked = true;
     store_relaxed(&account->blocks, account->blocks + 1);

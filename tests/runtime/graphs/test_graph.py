@@ -142,6 +142,25 @@ def test_a_call_that_cannot_be_in_a_graph_ends_the_building(mgpu: Mgpu, case: st
     refused(mgpu, lambda stream: call(mgpu, stream, before), words)
 
 
+@in_child(HIPSTUB_REUSE="1")
+def test_a_block_of_another_thread_at_a_lost_address_is_not_the_graphs(mgpu: Mgpu) -> None:
+    """The program frees the graph's block by calling HIP. HIP then gives the address to another
+    thread."""
+    stream, made = mgpu.StreamCreate(), []
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(64 * KIB, stream, False)
+        assert mgpu.stub.hipFree(mgpu.for_stub(block)) == 0
+        thread = threading.Thread(
+            target=lambda: made.append(mgpu.MemAlloc(64 * KIB, mgpu.null, False))
+        )
+        thread.start()
+        assert wait_for_end(thread)
+        assert made == [block]
+        mgpu.MemFree(block, stream)
+    assert graph == [None]
+    assert "has not allocated" in mgpu.stderr()
+
+
 @in_child()
 def test_the_end_of_its_thread_ends_the_building(mgpu: Mgpu) -> None:
     """HIP destroys the graph, and the next graph is built as if the first graph had never

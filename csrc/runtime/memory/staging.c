@@ -175,15 +175,27 @@ static int trim_staging(int device) {
     return 0; /* the caches do not count pinned memory */
 }
 
-/* HIP may keep pinned memory at the reset of one of several devices. The library then allocates
- * other memory, and the kept memory stays until the process ends. */
+/* Returns true if HIP has no memory at this address. After the reset of one of several devices,
+ * pinned memory that HIP still has at this address belongs to this library. */
+static bool is_gone(void *pinned) {
+    uint64_t number;
+    return !pinned || !device_memory_number(pinned, &number);
+}
+
+/* One pool serves all devices. After the reset of one of several devices the library keeps the
+ * pinned memory that HIP has kept. */
 static void invalidate_staging(int device) {
-    (void)device; /* one pool serves all devices */
-    for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++)
-        if (try_take_staging(staging)) {
+    const bool everything = device == ALL_DEVICES || hip_device_count == 1;
+    for (struct staging *staging = all; staging < all + STAGING_COUNT; staging++) {
+        if (!try_take_staging(staging))
+            continue;
+        const struct stream *owner = owner_of(staging);
+        if (everything || is_gone(staging->memory))
             drop_memory(staging);
-            release_staging(staging);
-        }
+        else if (owner && owner->device == device)
+            drop_owner(staging);
+        release_staging(staging);
+    }
 }
 
 const struct cache staging_cache = {.trim = trim_staging,

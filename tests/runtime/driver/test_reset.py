@@ -96,6 +96,24 @@ def test_after_a_reset_hip_gets_all_but_managed_memory_back(mgpu: Mgpu) -> None:
     assert mgpu.stub.hipstub_live(b"bytes") == KIB
 
 
+@in_child(MGPU_RT_EXCLUSIVE="on", **TWO)
+def test_a_reset_of_one_device_leaves_the_pinned_memory_for_all(mgpu: Mgpu) -> None:
+    image = mgpu.image(code_object("forum"))
+    all_of(mgpu, 1, image)
+    on(mgpu, 0)
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(KIB, stream, False)
+    mgpu.Memcpy(block, mgpu.ffi.new("char[]", KIB), KIB, stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.count("hipHostMalloc") == 1
+    mgpu.passes_on("mgpuMemset16")  # ends MGPU_RT_EXCLUSIVE
+    reset(mgpu, 1)
+    all_of(mgpu, 1, image)
+    mgpu.lib.mgpu_rt_empty_cache()
+    assert mgpu.count("hipHostFree") == 1
+    assert mgpu.stub.hipstub_misuse() == 0
+
+
 @in_child()
 def test_a_handle_of_before_a_reset_goes_to_hip(mgpu: Mgpu) -> None:
     """HIP judges the handle, as with stock."""

@@ -135,16 +135,13 @@ static size_t small_size(const struct block *block) {
     return block->size > BLOCK_EXACT_UP_TO ? 0 : block->size;
 }
 
-/* Makes a block the newest of its lists, in which it may be. Under tables_lock. */
+/* Makes a block the newest of its lists. Under tables_lock. */
 static void enter_index(struct block *block) {
     struct queue *const list = list_of(block->device, block->shared, list_of_size(block->size));
     struct queue *const device_list = &device_lists[block->device];
-    if (!block->indexed.queue)
-        small_bytes[block->device] += small_size(block);
-    queue_remove(&block->indexed);
-    queue_remove(&block->on_device);
     queue_add(list, &block->indexed, list->newest);
     queue_add(device_list, &block->on_device, device_list->newest);
+    small_bytes[block->device] += small_size(block);
 }
 
 void block_leave_index(struct block *block) {
@@ -275,21 +272,26 @@ static void take_loose(struct block *block) {
         block_leave_index(block);
 }
 
-/* Puts a block that is not in the index, has several fences, or finds no empty way. A loose block
- * with one fence becomes the newest, so that the next search of its stream finds it first. */
+/* Returns the list of a pool's blocks that found no empty way. */
+static struct queue *list_in(struct block_pool *pool, size_t size) {
+    return &pool->lists[block_set(size)];
+}
+
+/* Puts a block that is not in the index, has several fences, or finds no empty way. */
 static __attribute__((noinline)) void put_slow(struct block *block) {
     struct stream *stream = block->fence.stream;
-    const bool several = has_several_fences(block);
     struct block_pool *pool = NULL;
-    if (stream && !several && !block->shared) {
+    if (stream && !has_several_fences(block) && !block->shared) {
         pool = load_acquire(&stream->pool);
         if (!pool)
             pool = make_pool(stream, block->device);
     }
     pthread_mutex_lock(&tables_lock);
-    if (!pool || !put_into_way(pool, block)) /* from here on another thread may take the block */
+    if (!pool)
         make_loose(block);
-    if (block->booked && (!block->indexed.queue || (block->loose && !several)))
+    else if (!put_into_way(pool, block)) /* from here on another thread may take the block */
+        queue_add(list_in(pool, block->size), &block->listed, list_in(pool, block->size)->newest);
+    if (block->booked && !block->indexed.queue)
         PROOF_STEP(freed_block_is_indexed, enter_index(block));
     pthread_mutex_unlock(&tables_lock);
 }
@@ -307,14 +309,17 @@ void block_pool_put(struct block *block) {
 
 bool block_unlink(struct block *block) {
     const struct stream *stream = load_relaxed(&block->fence.stream);
-    if (block->loose) {
-        take_loose(block);
-        return true;
+    if (!block->loose && !block->listed.queue) {
+        struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
+        if (UNLIKELY(stream && (!pool || pool->device != block->device)))
+            pool = pool_on(stream, block->device);
+        return pool && take_from_ways(pool, block);
     }
-    struct block_pool *pool = stream ? load_acquire(&stream->pool) : NULL;
-    if (UNLIKELY(stream && (!pool || pool->device != block->device)))
-        pool = pool_on(stream, block->device);
-    return pool && take_from_ways(pool, block);
+    if (block->loose)
+        take_loose(block);
+    else
+        queue_remove(&block->listed);
+    return true;
 }
 
 void block_device_is_idle(struct block *block) {
@@ -390,15 +395,39 @@ static bool query_holder(struct stream *holder) {
     return asked;
 }
 
-/* If no block is ready, asks HIP about the stream that a block waits for, and tries again. If a
- * block is ready while another block waits, asks once, so that the other block is ready when the
- * program needs it. */
+/* Takes a wanted block of a pool's list, which may begin with blocks of other sizes. The index then
+ * finds the block. */
+static struct block *take_own(struct block_pool *pool, const struct wanted *wanted) {
+    const struct queue *const list = list_in(pool, wanted->most);
+    struct block *block = NULL;
+    if (!load_relaxed(&list->newest))
+        return NULL;
+    pthread_mutex_lock(&tables_lock);
+    const struct queued *at = list->newest;
+    for (int looked = 0; at && !block && looked < LOOKED_AT; looked++, at = at->older) {
+        struct block *const each = QUEUE_ENTRY(at, struct block, listed);
+        if (each->size == wanted->most)
+            block = each;
+    }
+    if (block)
+        queue_remove(&block->listed);
+    pthread_mutex_unlock(&tables_lock);
+    return block;
+}
+
+/* A block of the stream's own comes first, which needs no question. Otherwise, if no block is
+ * ready, asks HIP about the stream that a block waits for, and tries again. If a block is ready
+ * while another block waits, asks once, so that the other block is ready when the program needs it.
+ */
 struct block *block_search_pools(size_t bytes, int device, struct stream *stream, bool shared,
                                  bool *waits) {
     struct wanted wanted = {bytes, block_class(bytes), device, shared, stream, NULL};
     const size_t list = list_of_size(wanted.most);
     const struct stream *before = NULL;
-    struct block *block = take_indexed(list, &wanted);
+    struct block_pool *own = stream && !shared ? load_acquire(&stream->pool) : NULL;
+    struct block *block = own ? take_own(own, &wanted) : NULL;
+    if (!block)
+        block = take_indexed(list, &wanted);
     for (int questions = 0; wanted.holder && wanted.holder != before && questions < QUESTIONS;
          questions++) {
         before = wanted.holder;

@@ -1,6 +1,6 @@
 /* Pools of idle blocks, and an index of these blocks by size and device. Each stream has a pool for
- * each device, for a few of the blocks that the program freed on the stream. The other idle blocks
- * are only in the index.
+ * each device, for the blocks that the program freed on the stream. The other idle blocks are only
+ * in the index.
  *
  * A block keeps its fences while it is idle. A search returns a block only if each fence of the
  * block is done or belongs to the stream that gets the block. A function takes tables_lock itself,

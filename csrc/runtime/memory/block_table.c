@@ -177,7 +177,7 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
         return NULL;
     pthread_mutex_lock(&tables_lock);
     remove_overlapped(address, size);
-    if (UNLIKELY(DOUBT(block_was_put_back_after_a_reset, block->loose)))
+    if (UNLIKELY(DOUBT(block_was_put_back_after_a_reset, block->listed.queue || block->loose)))
         (void)block_unlink(block);
     block_remove(block);
     fetch_add_relaxed(&block_clock, 1);

@@ -229,7 +229,7 @@ struct module {
  * longer includes the block. The account of a device == the sum of the sizes of all blocks that are
  * `booked`. A block is booked unless the block is GONE, or a thread had taken the block when the
  * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
- * in one of `ways`, `loose`, or owned by the thread that takes or puts it. */
+ * in one of `ways`, in one list, `loose`, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10 };
 enum { POOL_SETS = 16, POOL_WAYS = 4, INDEX_LISTS = 640 };
 
@@ -276,6 +276,7 @@ struct block {
     struct queued indexed;   /* in the list of its size */
     struct queued on_device; /* in the list of its device, exactly if the block is in the index */
     bool loose;              /* idle, and in no pool */
+    struct queued listed;    /* in a list of a pool */
     uint64_t waits; /* loose, with several fences: the number of waits for the device before that */
 };
 
@@ -283,10 +284,11 @@ struct block {
  * HIP has allocated; above the limit, the clock also counts the frees. */
 extern uint64_t block_clock;
 
-/* Idle blocks that the program freed on a stream, of one device. A block that finds no empty way of
- * its set is loose. The thread that removes a block owns it. Pools are never freed. */
+/* The idle blocks that the program freed on a stream, of one device. A block is in one of `ways` or
+ * in one list; the thread that removes the block owns it. Pools are never freed. */
 struct block_pool {
     struct block *ways[POOL_SETS][POOL_WAYS];
+    struct queue lists[POOL_SETS]; /* the blocks that found no empty way of their set */
     int device; /* never changes, although HIP may reuse the stream's handle on another device */
     struct block_pool *next_of_owner; /* links the stream's pools */
 };

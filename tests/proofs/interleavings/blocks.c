@@ -227,7 +227,7 @@ static void other_code_works(void) {
 
 /* ---- more blocks than a pool has ways ----
  *
- * Two blocks of one size are loose. Object 0 has this size. Object 1 is
+ * The pool of stream 0 has two blocks of one size in a list. Object 0 has this size. Object 1 is
  * smaller, and may be a larger block. */
 
 enum { LARGE = 128 << 10, SMALLER = 96 << 10 };

@@ -21,7 +21,7 @@ static unsigned places_in(struct block_pool *pool, const struct block *block) {
     unsigned count = 0;
     for (int way = 0; way < POOL_WAYS; way++)
         count += pool->ways[set][way] == block;
-    return count;
+    return count + count_in_list(list_in(pool, block->size), &block->listed);
 }
 
 static unsigned places(const struct block *block) {
@@ -30,6 +30,13 @@ static unsigned places(const struct block *block) {
         for (struct block_pool *pool = stream->pools; pool; pool = pool->next_of_owner)
             count += places_in(pool, block);
     return count;
+}
+
+/* Checks a block that is in a list of a pool. */
+static void check_list(const struct block *block) {
+    explore_require(count_in_list(block->listed.queue, &block->listed) == 1,
+                    "a block is once in its list");
+    explore_require(block->state < BLOCK_GRAPH_OWNED, "nobody holds a block of a list");
 }
 
 static void check_index(const struct block *block) {
@@ -49,6 +56,8 @@ static void check_lists(void) {
     size_t small = 0;
     for (const struct block *block = block_first(); block;
          block = (const struct block *)block->handle.next) {
+        if (block->listed.queue)
+            check_list(block);
         check_index(block);
         small += block->indexed.queue ? small_size(block) : 0;
     }

@@ -210,6 +210,22 @@ def test_the_event_of_a_destroyed_stream_is_destroyed(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_cases(("6", "40"), HIPSTUB_ASYNC="held")
+def test_a_streams_own_blocks_come_before_those_of_a_stream_at_work(mgpu: Mgpu, count: str) -> None:
+    """A pool has places for four blocks of a size. The other stream's blocks were freed later."""
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    own, others = ([alloc(mgpu, KIB, s) for _ in range(int(count))] for s in (stream, other))
+    for block in own:
+        mgpu.MemFree(block, stream)
+    mgpu.Memset32(others[0], 7, KIB // 4, other)
+    for block in others:
+        mgpu.MemFree(block, other)
+    assert {alloc(mgpu, KIB, stream) for _ in own} == set(own)
+    assert mgpu.pending(other) == 1
+    assert mgpu.count("hipMalloc") == 2 * int(count)
+    assert mgpu.count("hipStreamQuery") == 0
+
+
 # ---- what may not be asked -----------------------------------------------------------------------
 
 

@@ -349,26 +349,25 @@ static bool suits(const struct block *block, struct wanted *wanted) {
     return is_ready(block, wanted->stream, &wanted->holder);
 }
 
-/* Takes a wanted block of a list. The next search begins where this search ends. Returns NULL if no
- * block is ready. Under tables_lock. */
+/* Takes a wanted block of a list, which the next search meets first: by then the program holds the
+ * block. If no block is ready, returns NULL, and the next search begins where this search ends.
+ * Under tables_lock. */
 static struct block *take_from_list(struct queue *list, struct wanted *wanted) {
-    const struct block *begin = NULL;
-    struct block *block;
-    for (int looked = 0; looked < LOOKED_AT; looked++) {
-        block = QUEUE_ENTRY(list->newest, struct block, indexed);
-        if (!block || block == begin)
-            break;
-        if (load_acquire(&block->state) != BLOCK_IDLE) {
+    struct queued *at = list->newest;
+    struct block *taken = NULL;
+    for (int looked = 0; at && !taken && looked < LOOKED_AT; looked++) {
+        struct block *const block = QUEUE_ENTRY(at, struct block, indexed);
+        struct queued *const older = at->older;
+        if (load_acquire(&block->state) != BLOCK_IDLE)
             leave_index_if_held(block);
-            continue;
-        }
-        if (suits(block, wanted) && block_unlink(block))
-            return block;
-        begin = begin ? begin : block;
-        queue_remove(&block->indexed);
-        queue_add(list, &block->indexed, NULL);
+        else if (suits(block, wanted) && block_unlink(block))
+            taken = block;
+        if (!taken || block->shared) /* a shared block has left the index */
+            at = older;
     }
-    return NULL;
+    if (at)
+        queue_rotate(list, at);
+    return taken;
 }
 
 /* Takes a wanted block of a list's sizes. Returns NULL if no block is ready. */

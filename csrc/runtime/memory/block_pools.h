@@ -59,8 +59,9 @@ bool block_unlink(struct block *block);
 /* Removes a block from the index, if it is there. Under tables_lock. */
 void block_leave_index(struct block *block);
 
-/* Returns the least recently used of some idle blocks of a device: of all, if they are few. Returns
- * NULL if the device has no idle block. Under tables_lock. */
+/* Returns the least recently used of 32 idle blocks of a device: of all, if they are fewer. Returns
+ * NULL if the device has no idle block. The blocks that the program holds between these leave the
+ * index. Under tables_lock. */
 struct block *block_pool_oldest(int device);
 
 /* Returns an upper bound of the bytes of a device's idle blocks up to BLOCK_EXACT_UP_TO. The bound

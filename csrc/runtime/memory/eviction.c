@@ -97,38 +97,53 @@ static size_t unused_bytes(int device) {
     return block_pool_small_bytes(device) + block_large_unused(device);
 }
 
-/* Removes the least recently used idle block of a device from its pool and from the table. Returns
- * NULL if the device has no idle block, or if another thread moves the block just now. Under
- * tables_lock. */
-static struct block *remove_oldest_block(int device) {
+/* Counts the unused bytes of a device. Returns true if they exceed the limit. Under tables_lock. */
+static bool is_beyond_limit(int device) {
+    const size_t limit = cache_limits.memory_bytes[device];
+    const size_t at_most = load_acquire(&unused_at_most[device]);
+    const size_t unused = unused_bytes(device);
+    /* keeps what other threads add from now on */
+    fetch_add_relaxed(&unused_at_most[device], unused - at_most);
+    return limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit);
+}
+
+/* Returns true if large blocks must leave after a free of `freed` bytes. Under tables_lock. */
+static bool is_beyond_recent_peak(int device, size_t freed) {
+    if (!is_beyond_peak(device))
+        return false;
+    raise_recent_peak(device, block_asked_bytes(device) + freed);
+    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device));
+}
+
+/* Removes the least recently used of 32 idle blocks of a device from its pool and from the table.
+ * Returns NULL if the device has no idle block, or if another thread moves the block just now.
+ * Under tables_lock. */
+static struct block *remove_old_block(int device) {
     struct block *const block = block_pool_oldest(device);
     fetch_or_relaxed(&care_of_frees, CARE_OF_BOUNDS);
     return block && remove_idle(block) ? block : NULL;
 }
 
-/* Returns true if a block must leave after a free of `freed` bytes. Under tables_lock. */
-static bool is_beyond_bounds(int device, size_t freed) {
-    const size_t limit = cache_limits.memory_bytes[device];
-    const size_t at_most = load_acquire(&unused_at_most[device]);
-    const size_t unused = unused_bytes(device);
-    const size_t asked = block_asked_bytes(device);
-    /* keeps what other threads add from now on */
-    fetch_add_relaxed(&unused_at_most[device], unused - at_most);
-    if (limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit)) {
+/* Removes a block that must leave after a free of `freed` bytes; returns NULL if there is none. The
+ * search for this block removes held blocks from the index, which count as unused until then. So
+ * the function tests the limit once more. Under tables_lock. */
+static struct block *remove_beyond_bounds(int device, size_t freed) {
+    if (!is_beyond_limit(device) && !is_beyond_recent_peak(device, freed))
+        return NULL;
+    struct block *const block = block_pool_oldest(device);
+    const bool is_limited = is_beyond_limit(device);
+    if (is_limited)
         limit_reached();
-        return true;
-    }
-    if (!is_beyond_peak(device))
-        return false;
-    raise_recent_peak(device, asked + freed);
-    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device));
+    return block && (is_limited || is_beyond_recent_peak(device, freed)) && remove_idle(block)
+               ? block
+               : NULL;
 }
 
 size_t eviction_of_bytes(int device, size_t bytes) {
     size_t freed = 0;
     while (freed < bytes) {
         pthread_mutex_lock(&tables_lock);
-        struct block *block = remove_oldest_block(device);
+        struct block *block = remove_old_block(device);
         pthread_mutex_unlock(&tables_lock);
         if (!block)
             break;
@@ -138,13 +153,13 @@ size_t eviction_of_bytes(int device, size_t bytes) {
     return freed;
 }
 
-/* Evicts the least recently used idle blocks until the bounds hold. A block with pending work may
+/* Evicts old idle blocks until the bounds hold. A block with pending work may
  * be evicted too, because hipFree waits for the device. */
 static __attribute__((noinline)) void evict_beyond_bounds(int device, size_t freed) {
     struct block *block;
     do {
         pthread_mutex_lock(&tables_lock);
-        block = is_beyond_bounds(device, freed) ? remove_oldest_block(device) : NULL;
+        block = remove_beyond_bounds(device, freed);
         pthread_mutex_unlock(&tables_lock);
         if (block)
             REPORT(free_expression, evict_removed(block), NULL);

@@ -244,6 +244,20 @@ def test_memory_beyond_the_requests_counts_against_the_limit(mgpu: Mgpu) -> None
 # ---- a lack of memory ----
 
 
+@in_child(MGPU_RT_MEMORY_LIMIT="64K")
+def test_memory_that_the_program_holds_again_evicts_no_idle_block(mgpu: Mgpu) -> None:
+    """The library counts a small block as idle until it looks at the block. Here it finds the held
+    blocks behind the idle one."""
+    stream = mgpu.StreamCreate()
+    idle, *held = (alloc(mgpu, size, stream) for size in (512, *(KIB,) * 200))
+    mgpu.MemFree(idle, stream)
+    for block in held:
+        mgpu.MemFree(block, stream)
+        assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.count("hipFree") == 0
+    assert alloc(mgpu, 512, stream) == idle
+
+
 @in_child(HIPSTUB_MEMORY=str(140 * KIB), MGPU_RT_MEMORY_LIMIT="0.99")
 def test_the_exact_size_is_tried_if_the_rounded_one_is_refused(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()

@@ -171,13 +171,13 @@ def test_a_free_that_fills_a_streams_pool_costs_no_more() -> None:
     assert many.per_iteration() <= MOST * few.per_iteration()
 
 
-#: Calls beyond a limit, which 300 objects exceed, too. With 64 bytes, HIP frees a block and
-#: allocates the next at each free. With 32 KB, few of the blocks are idle, and one of 128 frees
-#: counts them. A search for modules to evict visits all modules, so the searches become rarer as
-#: modules become more.
+#: Calls beyond a limit, which few objects exceed, too. With 64 bytes, HIP frees a block and
+#: allocates the next at each free. With 2 KB, few of the blocks are idle, and one of 8 frees counts
+#: them. A search for modules to evict visits all modules, so the searches become rarer as modules
+#: become more.
 BEYOND = (
     ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}),
-    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "32K"}),
+    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "2K"}),
     ("first load, held modules of an image", {"MGPU_RT_MODULE_LIMIT": "64K"}),
 )
 
@@ -189,6 +189,6 @@ def test_a_call_beyond_a_limit_costs_no_more_beside_many_objects(
 ) -> None:
     few, many = (
         count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
-        for number in (300, MANY)
+        for number in (FEW, MANY)
     )
     assert many <= MOST * few, (few, many)

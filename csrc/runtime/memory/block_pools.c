@@ -199,6 +199,22 @@ size_t block_pool_small_bytes(int device) {
     return small_bytes[device];
 }
 
+bool block_pool_may_be_idle(int device) {
+    return load_relaxed(&device_lists[device].newest);
+}
+
+void block_pool_remove_held(int device) {
+    enum { MOST = 1000 }; /* other threads wait for tables_lock */
+    pthread_mutex_lock(&tables_lock);
+    for (int removed = 0; removed < MOST; removed++) {
+        struct block *block = QUEUE_ENTRY(device_lists[device].oldest, struct block, on_device);
+        if (!block || load_acquire(&block->state) == BLOCK_IDLE)
+            break;
+        leave_index_if_held(block);
+    }
+    pthread_mutex_unlock(&tables_lock);
+}
+
 /* ---- pools ---- */
 
 /* Returns the pool of a stream's blocks; NULL if the stream has no pool on this device. */

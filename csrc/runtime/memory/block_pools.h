@@ -68,6 +68,13 @@ struct block *block_pool_oldest(int device);
  * includes blocks that the program holds again. Under tables_lock. */
 size_t block_pool_small_bytes(int device);
 
+/* Returns false if the device has no idle block. Needs no lock. */
+bool block_pool_may_be_idle(int device);
+
+/* Removes blocks that the program holds from the index, up to the first idle one. After that
+ * block_pool_may_be_idle returns false if no block is idle and the held ones were not many. */
+void block_pool_remove_held(int device);
+
 /* Takes a block of at least `bytes` bytes, and at most their class, that is ready for the next work
  * of `stream`. If `stream` is NULL, the block is ready for work on any stream. If `shared` is true,
  * the block is managed memory. May ask HIP twice whether a stream's work is done. Returns NULL if

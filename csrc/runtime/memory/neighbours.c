@@ -48,7 +48,7 @@ static bool ask_neighbours(int device) {
 /* ---- returning memory ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* held while the thread calls HIP */
-static bool stopping, running;                           /* written under `gate` */
+static bool stopping, started;    /* written under `gate`; a start that failed counts, too */
 static bool wanted[MOST_DEVICES]; /* another process waits for this device's idle memory */
 
 static bool is_idle_before(const struct block *block, uint64_t before) {
@@ -56,11 +56,11 @@ static bool is_idle_before(const struct block *block, uint64_t before) {
 }
 
 /* Returns the bytes of a device's idle blocks. *old says whether the program freed one of them
- * before a value of block_clock. Visits all blocks, if the device has any. */
+ * before a value of block_clock. Visits all blocks, unless none is idle. */
 static size_t count_idle(int device, uint64_t before, bool *old) {
     size_t bytes = 0;
     *old = false;
-    const struct block *block = block_reserved(device) ? block_first() : NULL;
+    const struct block *block = block_pool_may_be_idle(device) ? block_first() : NULL;
     for (; block; block = handle_next(block))
         if (block_device(block) == device && is_idle_before(block, UINT64_MAX)) {
             bytes += block_size(block);
@@ -133,7 +133,10 @@ static uint64_t advance_clock(struct look *look) {
  * which tells the asking process that this process has answered. */
 static void look_at(int device, uint64_t second_ago) {
     bool old;
-    const bool much = count_idle(device, second_ago, &old) >= MUCH_MEMORY;
+    const size_t idle = count_idle(device, second_ago, &old);
+    const bool much = idle >= MUCH_MEMORY;
+    if (!idle)
+        block_pool_remove_held(device); /* the next looks visit no block until the program frees */
     pthread_mutex_lock(&gate);
     const off_t place = stopping ? 0 : device_place(device);
     pthread_mutex_unlock(&gate);
@@ -174,15 +177,18 @@ static void *watch_idle_memory(void *unused) {
 
 static void start_thread(void) {
     pthread_t thread;
-    if (runtime_forked || load_acquire(&running) || load_acquire(&stopping))
+    if (runtime_forked || load_acquire(&started) || load_acquire(&stopping))
         return;
     if (pthread_mutex_trylock(&asking) == 0) { /* otherwise another thread waits for an answer */
         (void)meeting_open(true);
         pthread_mutex_unlock(&asking);
     }
     pthread_mutex_lock(&gate);
-    if (!running && !stopping)
-        running = own_thread_start(&thread, watch_idle_memory, NULL) && pthread_detach(thread) == 0;
+    if (!started && !stopping) {
+        if (own_thread_start(&thread, watch_idle_memory, NULL))
+            (void)pthread_detach(thread);
+        store_release(&started, true);
+    }
     pthread_mutex_unlock(&gate);
 }
 
@@ -243,12 +249,12 @@ void neighbours_stop(void) {
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
-    if (load_acquire(&running))
+    if (load_acquire(&started))
         meeting_ring();
 }
 
 void neighbours_forked(void) {
     gate = asking = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    running = false;
+    started = false;
     meeting_forked();
 }

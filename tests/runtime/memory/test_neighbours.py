@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.child import Mgpu, in_cases, in_child
-from tests.support.known import alloc
+from tests.support.known import alloc, program, run_program
 from tests.support.patience import wait_until
 
 MB = 1 << 20
@@ -275,6 +275,39 @@ def test_the_thread_blocks_all_signals(mgpu: Mgpu) -> None:
     unblockable = {signal.SIGKILL, signal.SIGSTOP, 32, 33}
     for number in range(1, 65):
         assert blocked >> number - 1 & 1 or number in unblockable
+
+
+#: A program in which no thread starts. It prints how often the library tried to start one.
+NO_THREAD = r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+void *mgpuMemAlloc(uint64_t bytes, void *stream, bool host_shared);
+static int tried;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *data) {
+    (void)thread, (void)attributes, (void)run, (void)data;
+    tried++;
+    return EAGAIN;
+}
+
+int main(void) {
+    for (int block = 0; block < 10; block++)
+        if (!mgpuMemAlloc(72 << 20, NULL, false))
+            return 1;
+    printf("%d\n", tried);
+    return 0;
+}
+"""
+
+
+def test_a_thread_that_does_not_start_is_not_tried_again(tmp_path: Path) -> None:
+    done = run_program(program(tmp_path, NO_THREAD), MGPU_RT_MANAGER="off")
+    assert done.stdout == "1\n", done.stderr
 
 
 @in_child(**SHARED)

@@ -25,29 +25,39 @@ int override_index(const char *name) {
 
 /* ---- the user's functions ---- */
 
+static uint32_t override_count; /* written under overrides_lock, or by answer_alone */
+static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and the runtime in Python was not created yet */
+static uint32_t word_is_ending; /* until all that rests on the user's word is settled */
+
 static bool any_override(void) {
-    for (int i = 0; i < ABI_COUNT; i++)
-        if (load_acquire(&overrides[i]))
-            return true;
-    return false;
+    return load_acquire(&override_count) != 0;
 }
 
-static uint32_t awaited; /* MGPU_RT_RUNTIME is set, and the runtime in Python was not created yet */
+/* An override may call HIP itself, even on the library's objects. Each call beside an override
+ * settles what rests on the word until one of these calls has settled everything. */
+static void end_word_unless_heard(void) {
+    const bool stands = exclusive_hip() && PROOF(override_is_heard, witness_hears_overrides());
+    if (stands)
+        return;
+    PROOF_STEP(override_waits_for_the_words_end, store_release(&word_is_ending, 1));
+    if (exclusive_end())
+        store_release(&word_is_ending, 0);
+}
 
-/* An override may call HIP itself, even on the library's objects. */
-static __attribute__((noinline)) void end_word_unless_heard(void) {
-    if ((load_acquire(&awaited) || any_override()) &&
-        !PROOF(override_is_heard, witness_hears_overrides()))
-        (void)exclusive_end();
+static __attribute__((noinline)) void check_word_slowly(void) {
+    if (load_acquire(&awaited) || any_override())
+        end_word_unless_heard();
 }
 
 static inline void check_word(void) {
-    if (exclusive_hip())
-        end_word_unless_heard();
+    if (exclusive_hip() || UNLIKELY(load_acquire(&word_is_ending)))
+        check_word_slowly();
 }
 
 static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_lock(&overrides_lock);
+    if (place != &at_end)
+        store_release(&override_count, override_count + (instead != NULL) - (*place != NULL));
     store_release(place, instead);
     if (instead)
         fetch_or_release(&runtime_mode, MODE_OVERRIDE);
@@ -56,11 +66,15 @@ static void set_override(mgpu_rt_function *place, mgpu_rt_function instead) {
     pthread_mutex_unlock(&overrides_lock);
 }
 
+/* Ends the word before another thread can call the override, and checks it again afterwards: a
+ * profiler may take the reports in between. */
 int mgpu_rt_intercept(const char *name, mgpu_rt_function instead) {
     const int index = override_index(name);
     const bool end = name && strcmp(name, "end") == 0;
     if (index == ABI_COUNT && !end)
         return -1;
+    if (instead && !end && exclusive_hip())
+        PROOF_STEP(override_comes_after_the_word, end_word_unless_heard());
     set_override(end ? &at_end : &overrides[index], instead);
     check_word();
     return 0;
@@ -187,6 +201,7 @@ static void answer_alone(void) {
     store_release(&awaited, 0);
     for (int i = 0; i < ABI_COUNT; i++)
         store_release(&overrides[i], NULL);
+    store_release(&override_count, 0);
 }
 
 /* Ends the overrides in a forked child. But if the parent has not begun to create the runtime of
@@ -194,6 +209,7 @@ static void answer_alone(void) {
 void override_forked(void) {
     host_lock = overrides_lock =
         (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; /* a thread of the parent held the locks */
+    word_is_ending = 0;                             /* HIP has no objects here */
     if (begun || !load_acquire(&awaited)) {
         answer_alone();
         at_end = NULL;

@@ -7,6 +7,8 @@ does no work before somebody waits for it.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 
 from tests.runtime.driver.test_witness import (
@@ -257,6 +259,61 @@ def test_an_override_ends_the_word_when_hip_no_longer_reports_calls(mgpu: Mgpu, 
     assert said.startswith("unknown, because ")
     assert said.endswith(", so an override ended MGPU_RT_EXCLUSIVE=on")
     assert not Loop(mgpu).is_sole_user()
+    del override
+
+
+TWO_WAIT = {**LAZY, "HIPSTUB_ASYNC": "held2"}  # the work is done once two threads wait for it
+
+
+def postponed(mgpu: Mgpu) -> object:
+    """Returns a stream with a postponed wait."""
+    stream = mgpu.StreamCreate()
+    mgpu.launch(forum(mgpu), stream)
+    mgpu.StreamSynchronize(stream)
+    assert mgpu.pending(stream) == 1
+    return stream
+
+
+def settles(mgpu: Mgpu, stream: object, call: Callable[[], object]) -> threading.Thread:
+    """Returns a thread whose call has ended the word, and waits for the stream."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    while mgpu.stub.hipstub_waiters(mgpu.for_stub(stream)) == 0:
+        time.sleep(0.001)
+    return thread
+
+
+@in_child(**TWO_WAIT | {"HIPSTUB_TELLS": "0"})
+def test_an_override_answers_no_call_before_the_word_has_ended(mgpu: Mgpu) -> None:
+    """One thread sets an override, which ends the word. Another thread makes the call then."""
+    stream, pending, overrides = postponed(mgpu), [], []
+
+    def override() -> None:
+        overrides.append(overridden(mgpu, lambda: pending.append(mgpu.pending(stream))))
+
+    thread = settles(mgpu, stream, override)
+    mgpu.EventCreate()
+    assert pending == []
+    mgpu.stub.hipStreamSynchronize(mgpu.for_stub(stream))
+    thread.join()
+    mgpu.EventCreate()
+    assert pending == [0]
+
+
+@in_child(**TWO_WAIT)
+def test_an_override_waits_for_the_end_that_another_thread_makes(mgpu: Mgpu) -> None:
+    """A profiler takes the reports. Then two threads call the function that has an override."""
+    pending: list[int] = []
+    stream = mgpu.StreamCreate()
+    override = overridden(mgpu, lambda: pending.append(mgpu.pending(stream)))
+    mgpu.launch(forum(mgpu), stream)
+    mgpu.StreamSynchronize(stream)
+    lose_reports(mgpu)
+    thread = settles(mgpu, stream, mgpu.EventCreate)
+    mgpu.EventCreate()
+    mgpu.stub.hipStreamSynchronize(mgpu.for_stub(stream))
+    thread.join()
+    assert pending == [0, 0]
     del override
 
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* At most MOST_CHANGING known images are no constants of the program. A search visits at most
- * MOST_VISITED modules of one image. */
+ * MOST_VISITED modules. */
 enum { IMAGE_BUCKETS = 1 << 16, MOST_CHANGING = 1 << 16, MOST_VISITED = 64, FIRST_SLOTS = 64 };
 
 struct handle_map module_map = HANDLE_MAP(struct module);
@@ -89,42 +89,52 @@ static void bind_slot(const struct load *load, struct module *module) {
 
 /* ---- the table of images, under tables_lock ----
  *
- * A chain of the table contains the shared modules whose images have one place, newest first. */
+ * The shared modules whose images have one place form a ring. The table has the module at which the
+ * next search begins. */
 
 static struct module *images[IMAGE_BUCKETS];
 
-static bool has_image(const struct module *module, const struct image *image) {
-    return module->image.size == image->size &&
+static struct module **images_at(const struct image *image) {
+    return &images[image->hash % IMAGE_BUCKETS];
+}
+
+static bool has_image(const struct module *module, const struct image *image, int device) {
+    return module->image.hash == image->hash &&
+           PROOF(module_is_of_the_device, module->device == device) &&
+           module->image.size == image->size &&
            memcmp(module->image.bytes, image->bytes, image->size) == 0;
 }
 
+/* A search visits the new module last, because the program holds it. */
 static void insert_image(struct module *module) {
-    struct module **link = &images[module->image.hash % IMAGE_BUCKETS];
-    module->next_image = *link;
-    module->image_link = link;
-    if (*link)
-        (*link)->image_link = &module->next_image;
-    *link = module;
+    struct module **begin = images_at(&module->image);
+    struct module *next = *begin ? *begin : module;
+    struct module *previous = *begin ? next->previous_image : module;
+    module->next_image = next;
+    module->previous_image = previous;
+    previous->next_image = next->previous_image = module;
+    *begin = next;
 }
 
 static void remove_image(struct module *module) {
-    *module->image_link = module->next_image;
-    if (module->next_image)
-        module->next_image->image_link = module->image_link;
+    struct module **begin = images_at(&module->image), *next = module->next_image;
+    if (*begin == module)
+        *begin = next == module ? NULL : next;
+    next->previous_image = module->previous_image;
+    module->previous_image->next_image = next;
 }
 
-/* Visits at most MOST_VISITED modules of the image, because a program may hold thousands of them.
- */
+/* Visits at most MOST_VISITED modules, because a program may hold thousands of one image. The next
+ * search begins where this search ends. */
 static struct module *take_image(const struct load *load) {
-    struct module *module = images[load->image.hash % IMAGE_BUCKETS];
-    for (int visited = 0; module && visited < MOST_VISITED; module = module->next_image) {
-        if (module->image.hash != load->image.hash ||
-            !PROOF(module_is_of_the_device, module->device == load->device))
-            continue;
-        visited++;
-        if (module_state(module) == MODULE_IDLE && has_image(module, &load->image) &&
+    struct module **begin = images_at(&load->image), *const first = *begin;
+    struct module *module = first;
+    for (int visited = 0; module && visited < MOST_VISITED; visited++) {
+        *begin = module->next_image;
+        if (module_state(module) == MODULE_IDLE && has_image(module, &load->image, load->device) &&
             module_acquire(module))
             return module;
+        module = *begin == first ? NULL : *begin;
     }
     return NULL;
 }

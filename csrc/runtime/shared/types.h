@@ -207,8 +207,7 @@ struct module {
     bool pinned;     /* the caches never evict this module, even above a limit */
     unsigned graphs; /* number of graphs that launch the module's kernels: HIP does not
                       * unload the module while there are any */
-    struct module *next_image,
-        **image_link; /* chain in the table of images, and the link to here */
+    struct module *next_image, *previous_image; /* ring of the table of images */
     struct function *functions;
 };
 

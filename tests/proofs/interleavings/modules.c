@@ -75,9 +75,9 @@ static void visit(void) {
     PLAYS("reset device 1", program_reset_modules(1, module_invalidate_all))
 
 static bool in_images(const struct module *module) {
-    const struct module *one = images[module->image.hash % IMAGE_BUCKETS];
+    const struct module *const begin = *images_at(&module->image), *one = begin;
     while (one && one != module)
-        one = one->next_image;
+        one = one->next_image == begin ? NULL : one->next_image;
     return one;
 }
 

@@ -4,9 +4,11 @@ shared/types.h)."""
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 
 from tests.runtime.shared.test_known_limits import distinct
 from tests.support.child import Mgpu, in_child
+from tests.support.images import code_object
 
 COUNT = 200
 COPY = 8192  # bytes that a copy takes at least; the stub frees less beside it
@@ -54,3 +56,16 @@ def test_a_reset_leaves_the_copies_of_images(mgpu: Mgpu) -> None:
     mgpu.stub.hipDeviceReset()
     mgpu.StreamDestroy(mgpu.StreamCreate())  # notices it
     assert kept - allocated() < COUNT * COPY
+
+
+@in_child(policies=("builtin",))
+def test_a_program_that_holds_many_modules_of_an_image_loads_no_more(mgpu: Mgpu) -> None:
+    """The program unloads its oldest module before each load. A search visits 64 modules, and the
+    next search visits others."""
+    image = mgpu.image(code_object("forum"))
+    held = deque(mgpu.load(image) for _ in range(100))
+    for _ in range(COUNT):
+        mgpu.ModuleUnload(held.popleft())
+        held.append(mgpu.load(image))
+    assert mgpu.count("hipModuleLoadData") <= 100 + 4
+    assert len(set(held)) == 100

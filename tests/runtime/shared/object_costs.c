@@ -20,6 +20,7 @@
 #define TEXT(x) TEXT_(x)
 enum {
     IMAGE_BYTES = 256,
+    BUNDLE_BYTES = 64 << 10,
     NAME_BYTES = 8,
     STRIDE = 7919, /* a prime */
     MOST_STREAMS = 256,
@@ -71,6 +72,7 @@ static void *streams[MOST_STREAMS], *extra[EXTRA];
 static long stream_count = 1;
 static uint64_t block_bytes = 256;
 static char (*heap_images)[IMAGE_BYTES];
+static char *bundle;
 static char host[64];
 
 static long object_of(long call) {
@@ -89,6 +91,11 @@ static void load_constant(long call) {
 
 static void load_heap(long call) {
     load(heap_images[object_of(call)]);
+}
+
+static void load_bundle(long call) {
+    (void)call;
+    runtime.ModuleUnload(runtime.ModuleLoad(bundle, BUNDLE_BYTES));
 }
 
 static void load_and_hold(long call) {
@@ -198,6 +205,18 @@ static void copy_images(void) {
     if (!heap_images)
         fail("no memory", "for the images");
     memcpy(heap_images, object_images, (size_t)number * IMAGE_BYTES);
+}
+
+/* The bundle has one entry without a name, which begins with an image. */
+static void make_bundle(void) {
+    enum { AT = 4096 };
+    const uint64_t count_and_entry[] = {1, AT, BUNDLE_BYTES - AT, 0};
+    bundle = calloc(1, BUNDLE_BYTES);
+    if (!bundle)
+        fail("no memory", "for the bundle");
+    memcpy(bundle, "__CLANG_OFFLOAD_BUNDLE__", 24);
+    memcpy(bundle + 24, count_and_entry, sizeof count_and_entry);
+    memcpy(bundle + AT, object_images[0], IMAGE_BYTES);
 }
 
 static void hold_modules(void) {
@@ -335,6 +354,7 @@ static const struct kind {
 } kinds[] = {
     {"load, constant images", hold_nothing, load_constant, hold_nothing, EACH},
     {"load, images on the heap", copy_images, load_heap, hold_nothing, EACH},
+    {"load, a bundle on the heap", make_bundle, load_bundle, hold_nothing, ONE},
     {"look-up, kernels of a module", hold_module, get_function, hold_nothing, EACH},
     {"first look-up, kernels of a module", hold_nothing, get_new_function, hold_nothing, NEW},
     {"allocate, free, blocks", hold_blocks, allocate, hold_nothing, ONE},

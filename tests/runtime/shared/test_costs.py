@@ -91,6 +91,13 @@ def test_a_second_thread_adds_at_most_half(exclusive: str) -> None:
     assert two.per_iteration(native.STUB.name) <= MOST * one.per_iteration(native.STUB.name)
 
 
+def test_a_hit_compares_the_bytes_of_a_bundle_once() -> None:
+    """The bundle has 64 KiB on the heap. A comparison takes at most 5 instructions for 16 bytes."""
+    hit = profiles(FEW, "on")["load, a bundle on the heap"]
+    assert hit.system_calls == 0
+    assert hit.per_iteration() <= 65536 / 16 * 5 + 1000
+
+
 def test_a_stream_that_frees_one_block_costs_little() -> None:
     """MLIR leaves streams behind, so a program may free one block on each of many streams. A pool
     that clears its lists at once took 8,100 instructions here."""

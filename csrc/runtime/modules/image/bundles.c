@@ -27,14 +27,6 @@ static bool add_entry(struct image *whole, struct view *entry) {
 
 /* ---- clang's offload bundle ---- */
 
-/* A bundle's head is its magic and the number of its entries. The name of an entry follows directly
- * after the entry. */
-enum { BUNDLE_MAGIC = 24, BUNDLE_HEAD = BUNDLE_MAGIC + sizeof(uint64_t) };
-
-struct bundle_entry {
-    uint64_t offset, size, name_size;
-};
-
 bool image_is_bundle(struct view *view) {
     static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
     return view_holds(view, 0, BUNDLE_MAGIC) && memcmp(view->bytes, magic, BUNDLE_MAGIC) == 0;

@@ -116,10 +116,45 @@ struct image image_describe(const void *data) {
     return image;
 }
 
-/* The bytes at `data` may be a shorter image, so image_describe reads its size. */
-bool image_is_described_at(const struct image *image, const void *data) {
+/* ---- whether an image lies at an address ----
+ *
+ * The bytes at `data` may be a shorter image. So if an image's head does not contain the image's
+ * size, the function compares the image part by part. A part determines the size of the next part.
+ * So the function reads the next part only if the parts before are equal. */
+
+static bool part_lies_at(const struct image *image, const unsigned char *data, uint64_t offset,
+                         uint64_t size) {
+    return memcmp(image->bytes + offset, data + offset, size) == 0;
+}
+
+static bool elf_tables_lie_at(const struct image *image, const unsigned char *data) {
+    Elf64_Ehdr header;
+    memcpy(&header, image->bytes, sizeof header);
+    return part_lies_at(image, data, 0, sizeof header) &&
+           part_lies_at(image, data, header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)) &&
+           part_lies_at(image, data, header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr));
+}
+
+static bool bundle_table_lies_at(const struct image *image, const unsigned char *data) {
+    struct bundle_entry entry;
+    uint64_t count;
+    size_t at = BUNDLE_HEAD;
+    if (!part_lies_at(image, data, 0, BUNDLE_HEAD))
+        return false;
+    memcpy(&count, image->bytes + BUNDLE_MAGIC, sizeof count);
+    for (; count > 0; count--) {
+        if (!part_lies_at(image, data, at, sizeof entry))
+            return false;
+        memcpy(&entry, image->bytes + at, sizeof entry);
+        at += sizeof entry + entry.name_size;
+    }
+    return true;
+}
+
+bool image_lies_at_by_parts(const struct image *image, const void *data) {
     if (image->kind == IMAGE_PTX) /* strcmp does not read beyond the end of the text */
         return strcmp((const char *)image->bytes, data) == 0;
-    const struct image there = image_describe(data);
-    return there.size == image->size && memcmp(image->bytes, data, image->size) == 0;
+    return (image->kind == IMAGE_BUNDLE ? bundle_table_lies_at(image, data)
+                                        : elf_tables_lie_at(image, data)) &&
+           memcmp(image->bytes, data, image->size) == 0;
 }

@@ -43,4 +43,12 @@ void image_describe_fatbin(struct image *image, struct view *view);
  * write to ".global" variables; the other directive is ".const". */
 bool ptx_has(const char *text, const char *directive);
 
+/* A bundle's head is its magic and the number of its entries. The name of an entry follows directly
+ * after the entry. */
+enum { BUNDLE_MAGIC = 24, BUNDLE_HEAD = BUNDLE_MAGIC + sizeof(uint64_t) };
+
+struct bundle_entry {
+    uint64_t offset, size, name_size;
+};
+
 #endif

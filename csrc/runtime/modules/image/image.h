@@ -43,13 +43,13 @@ struct image {
 struct image image_describe(const void *data);
 
 /* Does the work of image_lies_at for images whose head does not contain their size. */
-bool image_is_described_at(const struct image *image, const void *data);
+bool image_lies_at_by_parts(const struct image *image, const void *data);
 
 /* Returns true if `data` points to the image's bytes. Compares the heads first. A head contains the
  * image's size, so if the heads are equal, all bytes to compare are readable. */
 static inline bool image_lies_at(const struct image *image, const void *data) {
     if (__builtin_expect(image->sized_by_tables, 0))
-        return image_is_described_at(image, data);
+        return image_lies_at_by_parts(image, data);
     return __builtin_memcmp(image->bytes, data, image->head) == 0 &&
            PROOF(every_byte_of_an_image_compared,
                  __builtin_memcmp(image->bytes + image->head, (const char *)data + image->head,

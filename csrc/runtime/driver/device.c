@@ -118,11 +118,23 @@ bool device_answered(hipError_t error) {
     return error == hipSuccess;
 }
 
-/* ---- the place on the machine ---- */
+/* ---- limits, and the place on the machine ---- */
 
 static int attribute_of(int device, int attribute) {
     int value = 0;
     return hip_untimed.DeviceGetAttribute(&value, attribute, device) == hipSuccess ? value : 0;
+}
+
+static int64_t ask_group_memory(int device) {
+    return attribute_of(device, hipDeviceAttributeMaxSharedMemoryPerBlock);
+}
+
+bool device_has_group_memory(int device, int32_t bytes) {
+    static int64_t answers[MOST_DEVICES];
+    if (bytes <= 0 || cuda_present())
+        return true;
+    const int64_t most = ask_once(answers, device, ask_group_memory, true);
+    return most == UNKNOWN || bytes <= most;
 }
 
 /* The answer is the place plus 1. */

@@ -21,6 +21,11 @@ bool device_shares_memory(int device);
 enum { DEVICE_TARGET = 64 };
 void device_target(int device, char target[DEVICE_TARGET]);
 
+/* Returns false if no block on the device can have so much workgroup memory (LDS). Returns true if
+ * the limit is unknown: NVIDIA's driver has another limit for each kernel. The library asks HIP
+ * once for each device, on a separate thread, too. */
+bool device_has_group_memory(int device, int32_t bytes);
+
 /* Returns a number for the device's place on the machine. Processes may number the devices
  * differently, but get one number for a place. Returns 0 if HIP does not report the place. The
  * library asks HIP once for each device, on a separate thread, too. */

@@ -211,16 +211,7 @@ static bool hold_module_of(hipFunction_t function) {
     return held;
 }
 
-/* Returns false if the device has less local memory (LDS) than a launch requests. HIP refuses such
- * a launch, but HIP 5.2.3 accepts it in a graph. */
-static bool has_local_memory(int32_t bytes) {
-    const int limit = hipDeviceAttributeMaxSharedMemoryPerBlock;
-    int most = 0;
-    return bytes <= 0 || cuda_present() ||
-           !device_answered(hip.DeviceGetAttribute(&most, limit, graph_building->device)) ||
-           bytes <= most;
-}
-
+/* HIP refuses a launch with too much workgroup memory, but HIP 5.2.3 accepts it in a graph. */
 static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
                          intptr_t blockX, intptr_t blockY, intptr_t blockZ, int32_t smem,
                          hipStream_t stream, void **params, void **extra, size_t params_count) {
@@ -229,7 +220,8 @@ static void built_launch(hipFunction_t function, intptr_t gridX, intptr_t gridY,
     (void)stream;
     (void)params_count;
     if (gridX < 1 || gridY < 1 || gridZ < 1 ||
-        DOUBT(no_gpu_has_such_blocks, threads < 1 || threads > 1024) || !has_local_memory(smem)) {
+        DOUBT(no_gpu_has_such_blocks, threads < 1 || threads > 1024) ||
+        !device_has_group_memory(graph_building->device, smem)) {
         graph_fail("it launches a grid of %ld x %ld x %ld, blocks of %ld x %ld x %ld and %d bytes, "
                    "which no GPU runs",
                    (long)gridX, (long)gridY, (long)gridZ, (long)blockX, (long)blockY, (long)blockZ,

@@ -48,6 +48,17 @@ static __attribute__((noinline, cold)) void report_end(const char *expression, h
         launch_report_cut(launch);
 }
 
+/* HIP 5 reports too much workgroup memory by hipErrorOutOfMemory, too: then idle memory cannot
+ * help. Asks nothing about the device of an unknown stream if there are several devices. */
+static __attribute__((noinline, cold)) bool room_may_help(const struct stream *stream,
+                                                          int32_t smem) {
+    const int device = stream ? stream->device : 0;
+    return (!stream && hip_device_count > 1) ||
+           PROOF(workgroup_memory_suffices, device_has_group_memory(device, smem));
+}
+
+#define RETRY_LAUNCH(call) RETRY_IF(room_may_help(known, smem), call)
+
 /* ---- launches ---- */
 
 void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t gridY, intptr_t gridZ,
@@ -59,7 +70,7 @@ void impl_mgpuLaunchKernel(hipFunction_t function, intptr_t gridX, intptr_t grid
     struct stream *known;
     if (!stream_usable(thread, stream, &known, launch_expression))
         return;
-    const hipError_t error = RETRY(hip.ModuleLaunchKernel(
+    const hipError_t error = RETRY_LAUNCH(hip.ModuleLaunchKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params, extra));
     stream_launched(known);
@@ -177,7 +188,7 @@ void impl_mgpuLaunchKernelCooperative(hipFunction_t function, intptr_t gridX, in
     }
     if (!stream_usable(thread_get(), stream, &known, cooperative_expression))
         return;
-    const hipError_t error = RETRY(hip.ModuleLaunchCooperativeKernel(
+    const hipError_t error = RETRY_LAUNCH(hip.ModuleLaunchCooperativeKernel(
         function, (unsigned)gridX, (unsigned)gridY, (unsigned)gridZ, (unsigned)blockX,
         (unsigned)blockY, (unsigned)blockZ, (unsigned)smem, stream, params));
     stream_launched(known);
@@ -215,7 +226,7 @@ void impl_mgpuLaunchKernelRT(void *symbol, intptr_t gridX, intptr_t gridY, intpt
     const struct launch launch = {
         .grid = {gridX, gridY, gridZ}, .block = {blockX, blockY, blockZ}, .smem = smem};
     const hipError_t error =
-        RETRY(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
+        RETRY_LAUNCH(hip.LaunchKernel(symbol, grid, block, params, (size_t)smem, stream));
     stream_launched(known);
     if (error != hipSuccess && !symbol)
         report_failure(expression, error, &null_function);

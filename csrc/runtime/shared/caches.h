@@ -66,11 +66,12 @@ void caches_stream_ends(struct stream *stream);
 bool caches_make_room(hipError_t error);
 
 /* RETRY(call): calls HIP; if the call may have failed for lack of memory, trims the caches and
- * repeats the call. */
-#define RETRY(call)                                                                                \
+ * repeats the call. RETRY_IF does so only if `may_help`, which it evaluates after a failure. */
+#define RETRY(call) RETRY_IF(true, call)
+#define RETRY_IF(may_help, call)                                                                   \
     __extension__({                                                                                \
         hipError_t answer_ = (call);                                                               \
-        if (UNLIKELY(answer_ != hipSuccess) &&                                                     \
+        if (UNLIKELY(answer_ != hipSuccess) && (may_help) &&                                       \
             DOUBT(call_may_succeed_with_room, caches_make_room(answer_)))                          \
             answer_ = (call);                                                                      \
         answer_;                                                                                   \

@@ -19,7 +19,8 @@ def test_the_limit_of_a_grid_is_named(mgpu: Mgpu) -> None:
 
 @in_child(backends=("softgpu",))
 def test_too_much_workgroup_memory_leaves_hips_error(mgpu: Mgpu) -> None:
-    """HIP 5.2.3 reports a lack of memory, so the library trims its caches and launches again."""
+    """HIP 5.2.3 clears the last error when a call on its thread succeeds, so the library asks for
+    the limit on another thread."""
     null = mgpu.ffi.NULL
     mgpu.LaunchKernel(forum(mgpu), 1, 1, 1, 1, 1, 1, 65537, null, null, null, 0)
     (said,) = mgpu.advice()

@@ -39,9 +39,16 @@ def _load(mgpu: Mgpu, chip: str | None = None):
     return mgpu.load(mgpu.image(code_object("forum", chip=chip)))
 
 
-def _launch(mgpu: Mgpu) -> bool:
-    mgpu.launch(forum(mgpu))
+def _launch(mgpu: Mgpu, memory: int = 0) -> bool:
+    """Launches a kernel with dynamic workgroup memory."""
+    null = mgpu.null
+    mgpu.LaunchKernel(forum(mgpu), 1, 1, 1, 1, 1, 1, memory, null, null, null, 0)
     return True
+
+
+def _launch_cooperative(mgpu: Mgpu, memory: int) -> None:
+    null = mgpu.null
+    mgpu.LaunchKernelCooperative(forum(mgpu), 1, 1, 1, 0, 0, 0, 1, 1, 1, memory, null, null, null)
 
 
 #: Calls of HIP, the number of their error, and the calls of the program that make them. HIP 5.7.1
@@ -66,11 +73,18 @@ def test_04_a_call_without_memory_is_tried_again(mgpu: Mgpu, case: str) -> None:
 
 
 #: Calls that HIP refuses for another reason. HIP 5.2.3 refuses an image for another GPU by error
-#: 209, and HIP 5.7.1 by 303.
+#: 209, and HIP 5.7.1 by 303. HIP 5 refuses too much workgroup memory by the error of a lack of
+#: device memory.
 REFUSED: dict[str, tuple[str, str, Callable[[Mgpu], object]]] = {
     "event": ("hipEventCreateWithFlags", "1", lambda mgpu: mgpu.EventCreate()),
     "image-5.2.3": ("hipModuleLoadData", "209", lambda mgpu: _load(mgpu, "gfx908")),
     "image-5.7.1": ("hipModuleLoadData", "303", lambda mgpu: _load(mgpu, "gfx908")),
+    "workgroup": ("hipModuleLaunchKernel", "2", lambda mgpu: _launch(mgpu, 65537)),
+    "cooperative": (
+        "hipModuleLaunchCooperativeKernel",
+        "2",
+        lambda mgpu: _launch_cooperative(mgpu, 65537),
+    ),
 }
 
 

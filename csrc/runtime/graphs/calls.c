@@ -30,11 +30,14 @@ static void built_record(hipEvent_t handle, hipStream_t stream) {
     (void)stream; /* later nodes follow all nodes so far */
     if (event)
         event->graph = graph_building->number;
+    else
+        graph_fail("it records event %p, which is no event of mgpuEventCreate", (void *)handle);
 }
 
 static hipEvent_t built_event_create(void) {
     const hipEvent_t handle = impl_mgpuEventCreate();
-    built_record(handle, NULL);
+    if (handle)
+        built_record(handle, NULL);
     return handle;
 }
 

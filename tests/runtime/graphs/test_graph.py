@@ -104,6 +104,10 @@ REFUSED: dict[str, tuple[Callable[[Mgpu, Any, Before], object], str, dict[str, s
     "earlier-block": (lambda m, s, b: m.MemFree(b.block, s), "has not allocated", {}),
     "second-free": (lambda m, s, b: free_twice(m, s), "has not allocated", {}),
     "earlier-event": (lambda m, s, b: m.StreamWaitEvent(s, b.event), "created before", {}),
+    "foreign-event": (
+        lambda m, s, b: m.EventRecord(m.ffi.cast("hipEvent_t", m.by_hip("hipEventCreate")), s),
+        "no event of mgpuEventCreate", {},
+    ),
     "globals": (lambda m, s, b: m.ModuleUnload(m.load(b.image)), "writable globals", {}),
     "failure": (lambda m, s, b: m.Memset32(b.host, 1, 4, s), "the call above failed", {}),
     "large-block": (

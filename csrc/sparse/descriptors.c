@@ -96,10 +96,26 @@ void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
     SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
+/* Returns the open library's constant for row-major order; -1 if no library can be opened, or if no
+ * environment is available. The program may have opened hipSPARSE of another release than HIP's. */
+static int row_order(void) {
+    static int known = -1;
+    int order = load_relaxed(&known), status;
+    if (order >= 0 || !sparse_open())
+        return order;
+    struct environment *environment = environment_acquire(NULL, &status);
+    if (!environment)
+        return order;
+    order = sparse_row_order(environment->handle);
+    environment_release(environment);
+    store_relaxed(&known, order);
+    return order;
+}
+
 void *impl_mgpuCreateDnMat(intptr_t rows, intptr_t cols, void *values, int32_t dtp,
                            hipStream_t stream) {
     void *mat = NULL;
-    SPARSE_CALL(sparse.CreateDnMat(&mat, rows, cols, cols, values, dtp, sparse_row_order()),
+    SPARSE_CALL(sparse.CreateDnMat(&mat, rows, cols, cols, values, dtp, row_order()),
                 "%1$sCreateDnMat(&mat, rows, cols, cols, values, dTp, %2$s_ORDER_ROW)");
     return mat;
 }
@@ -152,7 +168,7 @@ void *impl_mgpuCreateBsr(intptr_t brows, intptr_t bcols, intptr_t bnnz, intptr_t
                          int32_t itp, int32_t dtp, hipStream_t stream) {
     void *mat = NULL;
     SPARSE_CALL(sparse.CreateBsr(&mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values, ptp,
-                                 itp, BASE_ZERO, dtp, sparse_row_order()),
+                                 itp, BASE_ZERO, dtp, row_order()),
                 "%1$sCreateBsr( &mat, brows, bcols, bnnz, rBsz, cBsz, rowPos, colIdxs, values, "
                 "pTp, iTp, %2$s_INDEX_BASE_ZERO, dTp, %2$s_ORDER_ROW)");
     return mat;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ROCm 6 contains hipSPARSE 3, the first release with cuSPARSE's number for the row order. */
+enum { HIPSPARSE_3 = 300000 };
 enum { PATH_BYTES = 1024 };
 
 static struct advice no_hipsparse = {
@@ -28,7 +30,6 @@ static struct advice sparse_lacks = {.text =
 static struct {
     const char *title, *lower, *upper;
     const char *(*error_text)(int status);
-    int row_order;
     char path[PATH_BYTES];
 } opened;
 
@@ -105,17 +106,13 @@ static void note_path(void *library, const char *name) {
 
 /* ---- hipSPARSE ---- */
 
-/* Returns HIP's major version, which is ROCm's; 0 if it is unknown. */
-static unsigned hip_major(void) {
-    int version = 0;
-    (void)host->hip->RuntimeGetVersion(&version);
-    return (unsigned)version / 10000000;
-}
-
-/* Returns hipSPARSE's SONAME for a major version; the plain name if the version is unknown. */
-static const char *hipsparse_name(unsigned major) {
+/* Returns hipSPARSE's SONAME for HIP's major version; the plain name if the version is unknown. */
+static const char *hipsparse_name(void) {
     static const char *const names[] = {
         [5] = "libhipsparse.so.0", [6] = "libhipsparse.so.1", [7] = "libhipsparse.so.4"};
+    int version = 0;
+    (void)host->hip->RuntimeGetVersion(&version); /* 0: unknown */
+    const unsigned major = (unsigned)version / 10000000;
     return major >= 5 && major < sizeof names / sizeof *names ? names[major] : "libhipsparse.so";
 }
 
@@ -138,7 +135,7 @@ static void *open_beside_hip(const char *name) {
 }
 
 static void *open_hipsparse(void) {
-    const char *name = hipsparse_name(hip_major());
+    const char *name = hipsparse_name();
     const bool had_another = !serves_this_hip();
     void *library = host->mapped_library("libhipsparse.so", opened.path, sizeof opened.path);
     if (!library)
@@ -197,8 +194,6 @@ static void open_sparse(void) {
     opened.title = is_cuda ? "cuSPARSE" : "hipSPARSE";
     opened.lower = is_cuda ? "cusparse" : "hipsparse";
     opened.upper = is_cuda ? "CUSPARSE" : "HIPSPARSE";
-    opened.row_order = is_cuda || hip_major() >= 6 ? 2 : 0; /* hipSPARSE 3, of ROCm 6, took over
-                                                             * cuSPARSE's number */
     void *library = is_cuda ? open_cusparse() : open_hipsparse();
     if (!library)
         return;
@@ -218,8 +213,12 @@ bool sparse_open(void) {
     return sparse_is_open;
 }
 
-int sparse_row_order(void) {
-    return opened.row_order;
+int sparse_row_order(void *handle) {
+    int version = 0;
+    if (host->cuda_present())
+        return 2;
+    (void)sparse.GetVersion(handle, &version);
+    return version >= HIPSPARSE_3 ? 2 : 0;
 }
 
 /* ---- failures ---- */

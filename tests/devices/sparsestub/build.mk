@@ -11,9 +11,9 @@ HIPSTUB_LIBRARIES += $(SPARSESTUB_LIBRARIES)
 .PHONY: sparsestub
 sparsestub: $(SPARSESTUB_LIBRARIES)
 
-sparsestub_flags_libhipsparse.so.0 := -DPREFIX=hipsparse -DNO_BSR -DNO_ERROR_STRING
-sparsestub_flags_libhipsparse.so.1 := -DPREFIX=hipsparse
-sparsestub_flags_libcusparse.so.12 := -DPREFIX=cusparse
+sparsestub_flags_libhipsparse.so.0 := -DPREFIX=hipsparse -DVERSION=200302 -DNO_BSR -DNO_ERROR_STRING
+sparsestub_flags_libhipsparse.so.1 := -DPREFIX=hipsparse -DVERSION=300102
+sparsestub_flags_libcusparse.so.12 := -DPREFIX=cusparse -DVERSION=12510
 
 $(sparsestub_dir)/%: tests/devices/sparsestub/sparsestub.c csrc/sparse/sparse.def
 	@mkdir -p $(@D)

@@ -108,6 +108,14 @@ static int destroy(struct environment *environment) {
     return status;
 }
 
+static int get_version(void *handle, int *version) {
+    const int status = enter("GetVersion");
+    if (!handle)
+        return NOT_INITIALIZED;
+    *version = VERSION;
+    return status;
+}
+
 static int set_stream(struct environment *environment, hipStream_t stream) {
     const int status = enter("SetStream");
     if (!environment)
@@ -246,6 +254,7 @@ static bool dead(const struct descriptor *a, const struct descriptor *b,
 
 #define PLAY_Create return create(handle)
 #define PLAY_Destroy return destroy(handle)
+#define PLAY_GetVersion return get_version(handle, version)
 #define PLAY_SetStream return set_stream(handle, stream)
 #define PLAY_CreateDnVec return make("CreateDnVec", vector, (struct descriptor){.rows = size}, type)
 #define PLAY_DestroyDnVec return unmake("DestroyDnVec", vector)

@@ -71,6 +71,15 @@ def test_rows_follow_each_other_as_hipsparse_numbers_it(mgpu: Mgpu, version: str
     assert mgpu.stderr() == ""
 
 
+@in_child(**WITH_STUB)
+def test_a_programs_own_hipsparse_numbers_rows_itself(mgpu: Mgpu) -> None:
+    """The program has opened hipSPARSE 3 beside HIP 5."""
+    stub = SparseStub(HIPSPARSE_6)
+    mgpu.CreateSparseEnv()
+    assert mgpu.CreateDnMat(2, 2, mgpu.null, F32, mgpu.null)
+    assert stub.order() == 2
+
+
 @in_child(backends=("custub",), **WITH_STUB)
 def test_nvidias_driver_is_served_by_cusparse(mgpu: Mgpu) -> None:
     stub, sums = begin(mgpu, CUSPARSE)

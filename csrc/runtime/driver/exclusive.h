@@ -2,10 +2,9 @@
  *
  * Either the user declares it (MGPU_RT_EXCLUSIVE=on), or HIP reports each call of other code
  * (witness.h). The two differ in what they permit. The user's word also covers the future. So the
- * library may postpone waits, keep memory registered, and share modules whose constants the program
- * could set. HIP's word covers only the past: other code may call HIP a moment later. So the
- * library only leaves out queries about streams, blocks, resets and the kind of memory at an
- * address.
+ * library may postpone waits, and keep memory registered. HIP's word covers only the past: other
+ * code may call HIP a moment later. So the library only leaves out queries about streams, blocks,
+ * resets and the kind of memory at an address.
  *
  * The first call of other code that HIP reports ends the user's word (abi/exclusive_end.h). An
  * override may call HIP itself, so it ends the word if HIP reports no calls. */

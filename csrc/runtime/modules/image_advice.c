@@ -82,7 +82,7 @@ static void write_way_out(const struct image *image, const char *targets, const 
                  "The code object has version %d, but this HIP takes version %s (abi=%d00 of "
                  "rocdl-attach-target)",
                  version_of(image), versions_to[newest_version()], newest_version());
-    else if (gpu[0] && (image->machine == EM_CUDA || is_for_another(targets, gpu)))
+    else if (gpu[0] && (image->machine == MACHINE_CUDA || is_for_another(targets, gpu)))
         snprintf(text, size,
                  "Compile the image for this GPU: mgpu-rt lower --chip %.*s, or chip=%.*s of "
                  "rocdl-attach-target",

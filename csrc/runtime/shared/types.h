@@ -135,7 +135,8 @@ struct event {
                          * those that have not ended */
     uint64_t noted;     /* the value of `records` at the start of the record that has this point */
     struct point point; /* the point of the last record, if records == noted - 1 */
-    uint64_t graph; /* the graph in which the event was created or last recorded, or 0 (graphs/) */
+    uint64_t graph;     /* the last graph in which the program created or recorded the event, or 0
+                         * (graphs/) */
     struct stream *captured; /* the stream on which the event was last recorded, if that stream was
                               * being captured; updated only while some stream is external */
 };

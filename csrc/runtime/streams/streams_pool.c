@@ -15,7 +15,7 @@ enum { QUERIES_PER_CREATE = 2 };
  * streams that were destroyed with pending work. Under tables_lock. A thread takes its last stream
  * without the lock, so a queue may contain a held stream. A thread that finds a held stream in a
  * queue removes it from the queue. If the stream's thread leaves it idle just then, the stream
- * stays the thread's last stream without a queue, where take_idle finds it. */
+ * stays the thread's last stream, and is in no queue. */
 
 static struct queue idle, retired;
 static size_t queued; /* in both */

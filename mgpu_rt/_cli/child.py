@@ -7,10 +7,10 @@ import ctypes
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-_TURN = 0.1  # seconds between two looks for a signal
 GRACE = 5.0  # seconds to wait for a killed process; one that hangs in the kernel remains
 
 HUNG = "it did not end within its time limit: the GPU or its driver hangs, see dmesg"
@@ -76,21 +76,41 @@ def run(
 
 def _wait(child: subprocess.Popen[str]) -> Ended:
     """Waits for a program in this process's group. The terminal sends Ctrl-C to the whole group. A
-    SIGINT that another process sends may reach only this process, so it is passed on."""
-    interrupted, output = False, None
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    SIGINT that another process sends may reach only this process, so it is passed on.
+
+    A second thread reads the output and waits for the end, and then signals this thread. The
+    kernel's SIGCHLD could go to another thread, which would ignore it."""
+    interrupted, waiting_thread = False, threading.get_ident()
+    outputs: list[tuple[str, str]] = []
+    watched = {signal.SIGINT, signal.SIGCHLD}
+
+    def communicate() -> None:
+        try:
+            outputs.append(child.communicate())
+        finally:
+            ended.set()
+            signal.pthread_kill(waiting_thread, signal.SIGCHLD)
+
+    ended = threading.Event()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)  # the second thread inherits this
     try:
-        while output is None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                output = child.communicate(timeout=_TURN)
-            told = signal.sigtimedwait({signal.SIGINT}, 0)
-            if told and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        threading.Thread(target=communicate, daemon=True).start()
+        while not ended.is_set():
+            told = signal.sigwaitinfo(watched)
+            is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+            if told.si_signo == signal.SIGINT and not is_ignored:
                 interrupted = True
-                if told.si_code <= 0:  # a process has sent it, and no terminal
+                if is_from_another(told, child.pid):
                     child.send_signal(signal.SIGINT)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return Ended(child.returncode, output[0] or "", output[1] or "", interrupted)
+    out, err = outputs[0]
+    return Ended(child.returncode, out or "", err or "", interrupted)
+
+
+def is_from_another(told: signal.struct_siginfo, program: int) -> bool:
+    """Returns True if a process other than the program has sent a signal, and no terminal."""
+    return told.si_code <= 0 and told.si_pid != program
 
 
 _PR_SET_PDEATHSIG = 1

@@ -141,7 +141,7 @@ def execute_and_wait(
     while True:
         told = signal.sigwaitinfo(watched | {signal.SIGCHLD})
         if told.si_signo != signal.SIGCHLD:
-            if told.si_code <= 0 and told.si_pid != pid:  # another process has sent it
+            if child.is_from_another(told, pid):
                 os.kill(pid, told.si_signo)
             continue
         changed, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)

@@ -16,7 +16,7 @@ from mgpu_rt._cli import executable, files, softgpu
 from mgpu_rt._cli.errors import CommandError
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND, command
-from tests.support.patience import HANG, run_process
+from tests.support.patience import HANG, run_process, wait_until
 
 #: Calls the library, tells the test, and waits for Ctrl-C.
 WAITS = (
@@ -64,6 +64,52 @@ def test_ctrl_c_is_130(
     _, stderr = running.communicate(timeout=HANG)
     assert running.returncode in (130, -signal.SIGINT), stderr
     assert "mgpu-rt: Aborted" not in stderr and "nothing to compare" not in stderr
+
+
+def _wakeups(process: int) -> str:
+    """Returns how often the main thread of a process has given up its processor."""
+    return next(
+        line
+        for line in Path(f"/proc/{process}/status").read_text().splitlines()
+        if line.startswith("voluntary_ctxt_switches")
+    )
+
+
+@pytest.mark.parametrize("words", WAITERS[2:], ids=lambda words: words[0])
+def test_a_command_runs_no_loop_beside_the_program(words: tuple[str, ...], tmp_path: Path) -> None:
+    """The loop would take time from the program that the command measures."""
+
+    def is_quiet() -> bool:
+        before = _wakeups(running.pid)
+        time.sleep(1)
+        return _wakeups(running.pid) == before
+
+    running = waiting(words, tmp_path)
+    try:
+        assert wait_until(is_quiet)
+    finally:
+        running.kill()
+        running.communicate(timeout=HANG)
+
+
+#: Signals its process group, and writes how often the signal came.
+SIGNALS_ITSELF = """
+import ctypes, os, signal, time
+ctypes.CDLL(None).mgpuStreamSynchronize(None)
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+os.kill(0, signal.SIGINT)
+time.sleep(0.3)
+open("seen", "a").write(str(len(seen)))
+"""
+
+
+@pytest.mark.parametrize("words", WAITERS[2:], ids=lambda words: words[0])
+def test_a_programs_own_signal_does_not_come_back(words: tuple[str, ...], tmp_path: Path) -> None:
+    env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})))
+    program = [COMMAND, *words, sys.executable, "-c", SIGNALS_ITSELF]
+    run_process(program, env, cwd=tmp_path, start_new_session=True)
+    assert (tmp_path / "seen").read_text() == "1"
 
 
 @pytest.mark.parametrize("words", WAITERS, ids=lambda words: " ".join(words[:2]))

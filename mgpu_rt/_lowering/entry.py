@@ -47,7 +47,7 @@ def executable(
     needed = preparation.preparation(text)
     pipeline = needed.of(pipeline)
     runtime = str(object_files.RUNTIME)
-    key = (pipelines.RECIPE, text, "executable, floats in full", pipeline, entry, runtime)
+    key = (pipelines.RECIPE, text, "executable", pipeline, entry, runtime)
 
     def tools() -> list[Path]:
         binutils = toolchain.other("objcopy", "binutils")

@@ -34,8 +34,10 @@ def told_if_long(text: str) -> Iterator[None]:
     timer.daemon = True
     # The thread inherits the mask: Ctrl-C is for the thread that waits.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    timer.start()
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        timer.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     try:
         yield
     finally:

@@ -113,7 +113,7 @@ comparison = together(
     click.option("--dtype", help="The type of the elements in memory.  [default: f32]"),
 )
 
-#: The options for a program in MLIR, which `source.executable` takes.
+#: The options for a program in MLIR, which `source.command` takes.
 lowering = together(
     click.option(
         "--llvm",

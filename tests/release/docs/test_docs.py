@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -135,16 +136,26 @@ def gains(kind: str, side: str, pattern: str, *llvms: str) -> list[float]:
     """Returns the speedups of a side compared with LLVM's own library, for each variant of a model
     or each program whose name fits."""
     results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
+    rows = [row for row in results["benchmarks"][f"{kind}-cuda"]["data"] if "us" in row]
     taken = {
-        (f"{row.get('model', row.get('program'))}{suffix}", row["llvm"], row["side"]): row["us"]
-        for row in results["benchmarks"][f"{kind}-cuda"]["data"]
-        if "us" in row and (suffix := f"/{row['variant']}" if "variant" in row else "") != "/"
+        (name, row["llvm"], row["side"]): row["us"]
+        for name, row in zip(map(_name, rows), rows, strict=True)
+        if name
     }
     return [
         taken[name, llvm, "llvm"] / us
         for (name, llvm, of), us in taken.items()
         if of == side and re.fullmatch(pattern, name) and str(llvm) in (llvms or ("19", "22"))
     ]
+
+
+def _name(row: dict[str, Any]) -> str | None:
+    """Returns the name of a row's program or model, with its variant; None if the variant has no
+    name."""
+    name = row.get("model", row.get("program"))
+    if "variant" not in row:
+        return name
+    return f"{name}/{row['variant']}" if row["variant"] else None
 
 
 def _factor(gain: float) -> str:

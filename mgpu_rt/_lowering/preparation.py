@@ -168,16 +168,16 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
             "of their memrefs is not known: call them by their names"
         )
     on_host = _on_host(in_host)
-    if all(on_host.values()):
+    if all(is_host for _, is_host in on_host):
         return [*passes, HOST_LOOPS], [
             *told,
             f"{where} on the host's own memory becomes host loops: for kernels, allocate by "
             "gpu.alloc and copy by gpu.memcpy",
         ]
     parallel = _PARALLEL.search(in_host)
-    if other := next((each for each, is_host in on_host.items() if is_host), parallel):
+    if other := next((each for each, is_host in on_host if is_host), parallel):
         place = "" if other is parallel else " on the host's own memory"
-        mine = next(each for each, is_host in on_host.items() if not is_host)
+        mine = next(each for each, is_host in on_host if not is_host)
         raise ValueError(
             f"{other[0]} ({_line(in_host, other)}){place}: MLIR's passes would make a kernel of "
             f"it, as of {mine[0]} ({_line(in_host, mine)}): write it as loops of scf.for"
@@ -185,15 +185,16 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
     return [*passes, KERNELS], [*told, f"{where} becomes kernels"]
 
 
-def _on_host(text: str) -> dict[re.Match[str], bool]:
-    """Returns for each operation of linalg whether it uses the host's own memory. Raises
+def _on_host(text: str) -> list[tuple[re.Match[str], bool]]:
+    """Returns each operation of linalg, and whether it uses the host's own memory. Raises
     ValueError if it also uses the GPU's."""
-    found = {}
+    found = []
     for function in host_memory.functions(text):
         for operation in _LINALG.finditer(text, function.start, function.end):
             values = _memrefs(text[operation.end() : _end(text, operation.end())])
-            found[operation] = function.on_host(values, operation.start())
-            if found[operation] and (ours := sorted(values & function.device)):
+            is_host = function.on_host(values, operation.start())
+            found.append((operation, is_host))
+            if is_host and (ours := sorted(values & function.device)):
                 where = f"{operation[0]} ({_line(text, operation)})"
                 if ours[0] in function.host:
                     raise ValueError(

@@ -295,11 +295,9 @@ def total(counters: Iterable[Counter]) -> Counter:
     return sum(counters, Counter(0, 0))
 
 
-#: The values of processes that add up.
-_ADDED = (
-    *("program", "driver", "caches", "failed", "overridden", "kernels", "copies", "graphs"),
-    *("made", "modules", "processes"),
-)
+#: The values of processes that do not add up. `memory` and `raw` are those of one process.
+_NOT_ADDED = {"start", "device", "other_calls", "memory", "raw"}
+_ADDED = [each.name for each in fields(Statistics) if each.name not in _NOT_ADDED]
 
 
 def added(runs: Iterable[Statistics]) -> Statistics:

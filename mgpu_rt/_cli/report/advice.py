@@ -119,6 +119,7 @@ def _of_times(run: Statistics) -> Iterator[Advice]:
 def _exclusive(run: Statistics, effect: str = "") -> str:
     """Returns the advice to use --exclusive. If other code or an override ends that mode, the
     advice names the cause."""
+    # The words of csrc/runtime/driver/witness.c; tests of both share them (test_word.py).
     if "ended MGPU_RT_EXCLUSIVE=on" in run.other_calls or " was the first" in run.other_calls:
         return (
             f"If you can leave out the code that calls HIP beside the library ({run.other_calls}), "

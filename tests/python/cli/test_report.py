@@ -17,7 +17,7 @@ from mgpu_rt._cli.stats import statistics
 from mgpu_rt._cli.stats.statistics import Statistics
 from mgpu_rt._cli.stats.tables import QUESTIONS
 from mgpu_rt._text import duration
-from tests.runtime.driver import test_word
+from tests.runtime.driver import test_witness, test_word
 from tests.support import recorded
 from tests.support.child import ROOT
 from tests.support.command import assert_sentence, command, invoke
@@ -340,7 +340,7 @@ def test_advice_on_memory_that_waits_names_what_mlir_can_do(tmp_path: Path) -> N
     ("said", "begin"),
     [
         ("none", "If nothing else in the process calls HIP, run it with"),
-        ("hipMalloc was the first", "If you can leave out the code that calls HIP beside"),
+        (f"hipMalloc {test_witness.FIRST}", "If you can leave out the code that calls HIP beside"),
         (f"hipMalloc {test_word.ENDED}", "If you can leave out the code that calls HIP beside"),
         (test_word.OVERRIDE_ENDED, "If you can leave out the code that calls HIP beside"),
     ],

@@ -19,6 +19,8 @@ from tests.support.known import KERNEL
 KIB = 1 << 10
 #: HIP 7, because its rules for the last error let hipPeekAtLastError be the probe.
 TELLS = {"HIPSTUB_TELLS": "1", "HIPSTUB_REUSE": "1", "HIPSTUB_VERSION": "70253211"}
+#: The words after the name of the first call that other code made, in the statistics.
+FIRST = "was the first"
 PROBE = "hipPeekAtLastError"
 QUERIES = (
     "hipPointerGetAttribute",
@@ -272,7 +274,7 @@ def test_statistics_name_the_first_call_of_other_code(mgpu: Mgpu) -> None:
     begin(mgpu)
     assert mgpu.stats()["other_calls"] == "none"
     assert mgpu.stub.hipFree(mgpu.for_stub(mgpu.by_hip("hipMalloc", KIB))) == 0
-    assert mgpu.stats()["other_calls"] == "hipMalloc was the first"
+    assert mgpu.stats()["other_calls"] == f"hipMalloc {FIRST}"
 
 
 @in_child(**TELLS)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from tests.runtime.driver.test_witness import (
     CASES,
+    FIRST,
     KIB,
     PROBE,
     TELLS,
@@ -29,8 +30,8 @@ LINE = (
     "mgpu_rt: other code in this process called {}, so MGPU_RT_EXCLUSIVE=on has ended: from now on "
     "the library queries HIP, postpones no wait, and keeps no memory registered\n"
 )
-#: The words of the statistics that follow the name of the call.
-ENDED = "was the first, and ended MGPU_RT_EXCLUSIVE=on"
+#: The words of the statistics that follow the name of the call. The report's advice looks for them.
+ENDED = f"{FIRST}, and ended MGPU_RT_EXCLUSIVE=on"
 OVERRIDE_ENDED = (
     "unknown, because this HIP does not report calls, so an override ended MGPU_RT_EXCLUSIVE=on"
 )

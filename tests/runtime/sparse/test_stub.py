@@ -7,7 +7,7 @@ import struct
 import threading
 from pathlib import Path
 
-from tests.runtime.driver.test_witness import TELLS
+from tests.runtime.driver.test_witness import FIRST, TELLS
 from tests.runtime.sparse.stub import (
     BF16,
     C64,
@@ -154,7 +154,7 @@ def test_a_call_of_hip_by_hipsparse_is_the_librarys(mgpu: Mgpu) -> None:
     assert calls == [0, 0]  # SpMM_bufferSize, SpMM
     assert mgpu.stats()["other_calls"] == "none"
     assert mgpu.stub.hipFree(at[0]) == 0
-    assert mgpu.stats()["other_calls"] == "hipFree was the first"
+    assert mgpu.stats()["other_calls"] == f"hipFree {FIRST}"
 
 
 #: The program leaves hipSPARSE by siglongjmp, and resets the device after a call of the library.

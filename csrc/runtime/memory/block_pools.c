@@ -297,6 +297,7 @@ static struct queue *list_in(struct block_pool *pool, size_t size) {
 static __attribute__((noinline)) void put_slow(struct block *block) {
     struct stream *stream = block->fence.stream;
     struct block_pool *pool = NULL;
+    struct queue *list = NULL;
     if (stream && !has_several_fences(block) && !block->shared) {
         pool = load_acquire(&stream->pool);
         if (!pool)
@@ -306,9 +307,11 @@ static __attribute__((noinline)) void put_slow(struct block *block) {
     if (!pool)
         make_loose(block);
     else if (!put_into_way(pool, block)) /* from here on another thread may take the block */
-        queue_add(list_in(pool, block->size), &block->listed, list_in(pool, block->size)->newest);
+        list = list_in(pool, block->size);
     if (block->booked && !block->indexed.queue)
         PROOF_STEP(freed_block_is_indexed, enter_index(block));
+    if (list)
+        queue_add(list, &block->listed, list->newest);
     pthread_mutex_unlock(&tables_lock);
 }
 

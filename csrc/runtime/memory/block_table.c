@@ -149,8 +149,8 @@ void block_remove(struct block *block) {
         store_relaxed(&large_bytes[block->device], large_bytes[block->device] - block->size);
     store_relaxed(&slack_bytes[block->device], slack_bytes[block->device] - block->slack);
     CHECK(ledger_agrees(block->device));
-    ranges_remove((uintptr_t)block->handle.key);
     block_leave_index(block);
+    ranges_remove((uintptr_t)block->handle.key);
 }
 
 /* Removes the blocks that overlap a new allocation. HIP allocates the same memory again only after

@@ -65,13 +65,8 @@ static bool remove_idle(struct block *block) {
     if (!PROOF(block_leaves_its_pool_first, block_unlink(block)))
         return false;
     block_remove(block);
-    return true;
-}
-
-/* Calls HIP to free a block that the caller has removed. */
-static hipError_t evict_removed(struct block *block) {
     stats_eviction(CACHE_MEMORY);
-    return block_free_by_hip(block, block_address(block));
+    return true;
 }
 
 /* Removes a block, and calls HIP to free the block; *error is HIP's answer. Returns false if the
@@ -83,7 +78,7 @@ static bool evict_idle(struct block *block, hipError_t *error) {
     const bool removed = remove_idle(block);
     pthread_mutex_unlock(&tables_lock);
     if (removed)
-        *error = evict_removed(block);
+        *error = block_free_by_hip(block, block_address(block));
     return removed;
 }
 
@@ -97,22 +92,23 @@ static size_t unused_bytes(int device) {
     return block_pool_small_bytes(device) + block_large_unused(device);
 }
 
-/* Counts the unused bytes of a device. Returns true if they exceed the limit. Under tables_lock. */
-static bool is_beyond_limit(int device) {
+enum bound { NO_BOUND, THE_LIMIT, THE_PEAK };
+
+/* Counts the unused bytes of a device. Returns the bound because of which a block must leave after
+ * a free of `freed` bytes. Under tables_lock. */
+static enum bound exceeded_bound(int device, size_t freed) {
     const size_t limit = cache_limits.memory_bytes[device];
     const size_t at_most = load_acquire(&unused_at_most[device]);
     const size_t unused = unused_bytes(device);
+    const size_t asked = block_asked_bytes(device);
     /* keeps what other threads add from now on */
     fetch_add_relaxed(&unused_at_most[device], unused - at_most);
-    return limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit);
-}
-
-/* Returns true if large blocks must leave after a free of `freed` bytes. Under tables_lock. */
-static bool is_beyond_recent_peak(int device, size_t freed) {
+    if (limit && DOUBT(blocks_beyond_the_limit_leave, unused > limit))
+        return THE_LIMIT;
     if (!is_beyond_peak(device))
-        return false;
-    raise_recent_peak(device, block_asked_bytes(device) + freed);
-    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device));
+        return NO_BOUND;
+    raise_recent_peak(device, asked + freed);
+    return DOUBT(sizes_of_the_past_leave, is_beyond_peak(device)) ? THE_PEAK : NO_BOUND;
 }
 
 /* Removes the least recently used of 32 idle blocks of a device from its pool and from the table.
@@ -126,17 +122,15 @@ static struct block *remove_old_block(int device) {
 
 /* Removes a block that must leave after a free of `freed` bytes; returns NULL if there is none. The
  * search for this block removes held blocks from the index, which count as unused until then. So
- * the function tests the limit once more. Under tables_lock. */
+ * the function tests the bounds once more. Under tables_lock. */
 static struct block *remove_beyond_bounds(int device, size_t freed) {
-    if (!is_beyond_limit(device) && !is_beyond_recent_peak(device, freed))
+    if (exceeded_bound(device, freed) == NO_BOUND)
         return NULL;
     struct block *const block = block_pool_oldest(device);
-    const bool is_limited = is_beyond_limit(device);
-    if (is_limited)
+    const enum bound bound = exceeded_bound(device, freed);
+    if (bound == THE_LIMIT)
         limit_reached();
-    return block && (is_limited || is_beyond_recent_peak(device, freed)) && remove_idle(block)
-               ? block
-               : NULL;
+    return block && bound != NO_BOUND && remove_idle(block) ? block : NULL;
 }
 
 size_t eviction_of_bytes(int device, size_t bytes) {
@@ -148,27 +142,28 @@ size_t eviction_of_bytes(int device, size_t bytes) {
         if (!block)
             break;
         freed += block->size;
-        REPORT(free_expression, evict_removed(block), NULL);
+        REPORT(free_expression, block_free_by_hip(block, block_address(block)), NULL);
     }
     return freed;
 }
 
-/* Evicts old idle blocks until the bounds hold. A block with pending work may
- * be evicted too, because hipFree waits for the device. */
+/* Evicts old idle blocks until the bounds hold. A block with pending work may be evicted too,
+ * because hipFree waits for the device. */
 static __attribute__((noinline)) void evict_beyond_bounds(int device, size_t freed) {
     struct block *block;
     do {
         pthread_mutex_lock(&tables_lock);
         block = remove_beyond_bounds(device, freed);
         pthread_mutex_unlock(&tables_lock);
-        if (block)
-            REPORT(free_expression, evict_removed(block), NULL);
+        const hipError_t error =
+            block ? block_free_by_hip(block, block_address(block)) : hipSuccess;
+        REPORT(free_expression, error, NULL);
     } while (block);
 }
 
 /* Returns true if a block may have to leave after a free of `freed` bytes. */
 static bool may_be_beyond_bounds(int device, size_t freed) {
-    const size_t limit = cache_limits.memory_bytes[device]; /* 0: is_beyond_bounds returns false */
+    const size_t limit = cache_limits.memory_bytes[device]; /* 0: unknown */
     const size_t at_most = fetch_add_release(&unused_at_most[device], freed) + freed;
     return (block_reserved(device) > limit &&
             !PROOF(unused_bytes_are_within_the_limit, at_most <= limit)) ||

@@ -5,11 +5,12 @@
 /* ---- may HIP be asked? ---- */
 
 /* Returns true if the handle still belongs to a stream of this library, which runs its work at
- * once. */
+ * once. Only other code captures streams of this library. */
 static bool can_be_asked(const struct stream *stream) {
     return exclusive_hip() ||
            (PROOF(asked_stream_is_ours, stream_is_ours(stream)) &&
-            PROOF(asked_stream_is_not_captured, !stream_may_be_captured(stream_handle(stream))));
+            (PROOF(nobody_captures_our_streams, sole_user_so_far()) ||
+             PROOF(asked_stream_is_not_captured, !stream_may_be_captured(stream_handle(stream)))));
 }
 
 bool stream_is_asked_about(const struct stream *stream) {

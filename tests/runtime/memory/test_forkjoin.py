@@ -226,6 +226,18 @@ def test_a_streams_own_blocks_come_before_those_of_a_stream_at_work(mgpu: Mgpu, 
     assert mgpu.count("hipStreamQuery") == 0
 
 
+@in_child(HIPSTUB_TELLS="1")
+def test_hip_is_asked_about_no_capture_where_no_other_code_calls_it(mgpu: Mgpu) -> None:
+    """Only other code captures streams of the library."""
+    stream = mgpu.StreamCreate()
+    block, _ = fork(mgpu, stream)
+    assert alloc(mgpu, KIB, stream) == block
+    assert mgpu.counts("hipStreamQuery", "hipStreamGetCaptureInfo") == {
+        "hipStreamQuery": 1,
+        "hipStreamGetCaptureInfo": 0,
+    }
+
+
 # ---- what may not be asked -----------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@ constructors, at exit, from a profiler. Or it calls while another thread registe
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -351,7 +352,7 @@ int hsa_system_get_info(int attribute, void *value) {
 #: The first thread stops in its first call while it registers. Before HIP reports, other code
 #: allocates. Then the second thread makes its first call. Prints the calls of hipStreamQuery that
 #: the library makes for ten streams which it hands out again, before and after the first thread's
-#: call ends.
+#: call ends. With a second word, other code allocates once more in between.
 OVERLAP = r"""
 #include "program.h"
 int hipMalloc(void **memory, size_t bytes);
@@ -374,7 +375,6 @@ static int hand_out(void) {
     return (int)(hipstub_count("hipStreamQuery") - before);
 }
 int main(int count, char **words) {
-    (void)count;
     pthread_t first;
     void *memory;
     pthread_create(&first, NULL, make_first_call, NULL);
@@ -388,62 +388,38 @@ int main(int count, char **words) {
         sem_post(&front_go);
     }
     const int during = hand_out();
+    if (count > 2)
+        hipMalloc(&memory, 64);
     sem_post(&front_go);
     pthread_join(first, NULL);
     printf("%d %d\n", during, hand_out());
     return 0;
 }
 """
+STOPS = ("hipApiName", "hipRegisterTracerCallback", "hsa_system_get_info")
 
 
-@pytest.mark.parametrize("stop", ("hipApiName", "hipRegisterTracerCallback", "hsa_system_get_info"))
+def overlap(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    linked = ("-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
+    front = compile_c(folder / "front.so", FRONT, "-shared", "-fPIC", *linked, "-ldl")
+    built = program(folder, OVERLAP, str(front), *linked, f"-Wl,-rpath,{folder}")
+    return run_program(built, *words, **TELLS, MGPU_RT_HIP=str(front), **env)
+
+
+@pytest.mark.parametrize("stop", STOPS)
 def test_a_thread_that_starts_during_the_registration_relies_on_no_report(
     tmp_path: Path, stop: str
 ) -> None:
-    linked = ("-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
-    front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *linked, "-ldl")
-    built = program(tmp_path, OVERLAP, str(front), *linked, f"-Wl,-rpath,{tmp_path}")
-    env = {**TELLS, "MGPU_RT_HIP": str(front), "MGPU_RT_VERBOSE": "1"}
-    done = run_program(built, stop, **env)
+    done = overlap(tmp_path, stop, MGPU_RT_VERBOSE="1")
     assert done.stdout == "10 10\n", done.stderr
     assert "another thread started the library during the registration" in done.stderr
 
 
-#: The first thread stops in its first call while it registers. The second thread makes its first
-#: call, and then other code allocates.
-WORD = r"""
-#include "program.h"
-int hipMalloc(void **memory, size_t bytes);
-extern sem_t front_reached, front_go;
-extern const char *_Atomic front_stop;
-static void *use_stream(void *unused) {
-    mgpuStreamDestroy(mgpuStreamCreate());
-    return unused;
-}
-int main(int count, char **words) {
-    (void)count;
-    pthread_t first;
-    void *memory;
-    front_stop = words[1];
-    pthread_create(&first, NULL, use_stream, NULL);
-    sem_wait(&front_reached);
-    use_stream(NULL);
-    hipMalloc(&memory, 64);
-    sem_post(&front_go);
-    pthread_join(first, NULL);
-    return 0;
-}
-"""
-
-
-@pytest.mark.parametrize("stop", ("hipApiName", "hipRegisterTracerCallback", "hsa_system_get_info"))
+@pytest.mark.parametrize("stop", STOPS)
 def test_a_call_of_other_code_ends_the_word_while_another_thread_registers(
     tmp_path: Path, stop: str
 ) -> None:
-    linked = ("-Wl,--no-as-needed", str(STUB), f"-Wl,-rpath,{STUB.parent}")
-    front = compile_c(tmp_path / "front.so", FRONT, "-shared", "-fPIC", *linked, "-ldl")
-    built = program(tmp_path, WORD, str(front), *linked, f"-Wl,-rpath,{tmp_path}")
-    done = run_program(built, stop, **TELLS, MGPU_RT_HIP=str(front), MGPU_RT_EXCLUSIVE="on")
+    done = overlap(tmp_path, stop, "allocates", MGPU_RT_EXCLUSIVE="on")
     assert "called hipMalloc, so MGPU_RT_EXCLUSIVE=on has ended" in done.stderr
 
 

@@ -96,18 +96,19 @@ void impl_mgpuDestroyDnVec(void *v, hipStream_t stream) {
     SPARSE_CALL(sparse.DestroyDnVec(v), "%1$sDestroyDnVec(vec)");
 }
 
-/* Returns the open library's constant for row-major order; -1 if no library can be opened, or if no
- * environment is available. The program may have opened hipSPARSE of another release than HIP's. */
+/* Returns the open library's constant for row-major order; -1 if no environment is available. The
+ * program may have opened hipSPARSE of another release than HIP's. ROCm 6 contains hipSPARSE 3, the
+ * first release with cuSPARSE's number. */
 static int row_order(void) {
+    enum { HIPSPARSE_3 = 300000, CUSPARSES = 2 };
     static int known = -1;
-    int order = load_relaxed(&known), status;
-    if (order >= 0 || !sparse_open())
-        return order;
-    struct environment *environment = environment_acquire(NULL, &status);
+    int order = host->cuda_present() ? CUSPARSES : load_relaxed(&known), version = 0, status;
+    struct environment *environment = order < 0 ? environment_acquire(NULL, &status) : NULL;
     if (!environment)
         return order;
-    order = sparse_row_order(environment->handle);
+    (void)sparse.GetVersion(environment->handle, &version);
     environment_release(environment);
+    order = version >= HIPSPARSE_3 ? CUSPARSES : 0;
     store_relaxed(&known, order);
     return order;
 }

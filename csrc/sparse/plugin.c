@@ -10,9 +10,9 @@ const char proof_left_out[64] = PROOF_NAME(WITHOUT);
 
 const struct sparse_host *host;
 
-__attribute__((visibility("default"))) sparse_entry mgpu_rt_sparse;
+__attribute__((visibility("default"))) plugin_entry mgpu_rt_sparse;
 
-const struct sparse_plugin *mgpu_rt_sparse(const struct sparse_host *of_runtime) {
+const void *mgpu_rt_sparse(const void *of_runtime) {
     static const struct sparse_plugin plugin = {
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...) .name = impl_##name,

@@ -4,11 +4,12 @@
 
 enum { DEFAULT_ALGORITHM = 0 }; /* the default algorithm of every operation, in every version */
 
-/* PRODUCT(expression, call): a call to the library on a stream; `env` is the stream's environment.
- */
+/* PRODUCT(expression, call): a call to the library on a stream. `env` is the stream's environment,
+ * and `one` is 1 of the type in which the library computes. */
 #define PRODUCT(expression, call)                                                                  \
     do {                                                                                           \
         struct sparse_work work;                                                                   \
+        const void *const one = sparse_one(ctp);                                                   \
         if (!sparse_begin(&work, stream, expression))                                              \
             break;                                                                                 \
         void *const env = work.handle;                                                             \
@@ -61,7 +62,6 @@ static const void *sparse_one(int type) {
 intptr_t impl_mgpuSpMVBufferSize(int32_t ma, void *a, void *x, void *y, int32_t ctp,
                                  hipStream_t stream) {
     size_t bytes = 0;
-    const void *one = sparse_one(ctp);
     PRODUCT("%1$sSpMV_bufferSize( %1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
             "%2$s_SPMV_ALG_DEFAULT, &bufferSize)",
             sparse.SpMV_bufferSize(env, ma, one, a, x, one, y, ctp, DEFAULT_ALGORITHM, &bytes));
@@ -70,7 +70,6 @@ intptr_t impl_mgpuSpMVBufferSize(int32_t ma, void *a, void *x, void *y, int32_t 
 
 void impl_mgpuSpMV(int32_t ma, void *a, void *x, void *y, int32_t ctp, void *buf,
                    hipStream_t stream) {
-    const void *one = sparse_one(ctp);
     PRODUCT("%1$sSpMV(%1$s_env, modeA, alphap, matA, vecX, betap, vecY, cTp, "
             "%2$s_SPMV_ALG_DEFAULT, buf)",
             sparse.SpMV(env, ma, one, a, x, one, y, ctp, DEFAULT_ALGORITHM, buf));
@@ -81,7 +80,6 @@ void impl_mgpuSpMV(int32_t ma, void *a, void *x, void *y, int32_t ctp, void *buf
 intptr_t impl_mgpuSpMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
                                  hipStream_t stream) {
     size_t bytes = 0;
-    const void *one = sparse_one(ctp);
     PRODUCT("%1$sSpMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
             "matC, cTp, %2$s_SPMM_ALG_DEFAULT, &bufferSize)",
             sparse.SpMM_bufferSize(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, &bytes));
@@ -90,7 +88,6 @@ intptr_t impl_mgpuSpMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void 
 
 void impl_mgpuSpMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp, void *buf,
                    hipStream_t stream) {
-    const void *one = sparse_one(ctp);
     PRODUCT("%1$sSpMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
             "%2$s_SPMM_ALG_DEFAULT, buf)",
             sparse.SpMM(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, buf));
@@ -101,7 +98,6 @@ void impl_mgpuSpMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ct
 intptr_t impl_mgpuSDDMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp,
                                   hipStream_t stream) {
     size_t bytes = 0;
-    const void *one = sparse_one(ctp);
     PRODUCT(
         "%1$sSDDMM_bufferSize( %1$s_env, modeA, modeB, alphap, matA, matB, betap, "
         "matC, cTp, %2$s_SDDMM_ALG_DEFAULT, &bufferSize)",
@@ -111,7 +107,6 @@ intptr_t impl_mgpuSDDMMBufferSize(int32_t ma, int32_t mb, void *a, void *b, void
 
 void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t ctp, void *buf,
                     hipStream_t stream) {
-    const void *one = sparse_one(ctp);
     PRODUCT("%1$sSDDMM(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, cTp, "
             "%2$s_SDDMM_ALG_DEFAULT, buf)",
             sparse.SDDMM(env, ma, mb, one, a, b, one, c, ctp, DEFAULT_ALGORITHM, buf));
@@ -121,9 +116,9 @@ void impl_mgpuSDDMM(int32_t ma, int32_t mb, void *a, void *b, void *c, int32_t c
 
 /* Stock passes 1 as beta. With a beta of 1, hipSPARSE 5.3 computes wrong values. A beta of 0 gives
  * the right result, because C is empty at first. */
-static const void *product_beta(int type) {
+static const void *product_beta(const void *one) {
     static const double zeros[2];
-    return host->cuda_present() ? sparse_one(type) : zeros;
+    return host->cuda_present() ? one : zeros;
 }
 
 intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a, void *b, void *c,
@@ -131,8 +126,8 @@ intptr_t impl_mgpuSpGEMMWorkEstimation(void *s, int32_t ma, int32_t mb, void *a,
     size_t bytes = (size_t)bs;
     PRODUCT("%1$sSpGEMM_workEstimation( %1$s_env, modeA, modeB, alphap, matA, matB, "
             "betap, matC, cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize, buf)",
-            sparse.SpGEMM_workEstimation(env, ma, mb, sparse_one(ctp), a, b, product_beta(ctp), c,
-                                         ctp, DEFAULT_ALGORITHM, s, &bytes, buf));
+            sparse.SpGEMM_workEstimation(env, ma, mb, one, a, b, product_beta(one), c, ctp,
+                                         DEFAULT_ALGORITHM, s, &bytes, buf));
     return (intptr_t)bytes;
 }
 
@@ -141,7 +136,7 @@ intptr_t impl_mgpuSpGEMMCompute(void *s, int32_t ma, int32_t mb, void *a, void *
     size_t bytes = (size_t)bs;
     PRODUCT("%1$sSpGEMM_compute( %1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
             "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc, &newBufferSize2, buf2)",
-            sparse.SpGEMM_compute(env, ma, mb, sparse_one(ctp), a, b, product_beta(ctp), c, ctp,
+            sparse.SpGEMM_compute(env, ma, mb, one, a, b, product_beta(one), c, ctp,
                                   DEFAULT_ALGORITHM, s, &bytes, buf));
     return (intptr_t)bytes;
 }
@@ -150,6 +145,6 @@ void impl_mgpuSpGEMMCopy(void *s, int32_t ma, int32_t mb, void *a, void *b, void
                          hipStream_t stream) {
     PRODUCT("%1$sSpGEMM_copy(%1$s_env, modeA, modeB, alphap, matA, matB, betap, matC, "
             "cTp, %2$s_SPGEMM_DEFAULT, spgemmDesc)",
-            sparse.SpGEMM_copy(env, ma, mb, sparse_one(ctp), a, b, product_beta(ctp), c, ctp,
-                               DEFAULT_ALGORITHM, s));
+            sparse.SpGEMM_copy(env, ma, mb, one, a, b, product_beta(one), c, ctp, DEFAULT_ALGORITHM,
+                               s));
 }

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ROCm 6 contains hipSPARSE 3, the first release with cuSPARSE's number for the row order. */
-enum { HIPSPARSE_3 = 300000 };
 enum { PATH_BYTES = 1024 };
 
 static struct advice no_hipsparse = {
@@ -211,14 +209,6 @@ static void open_sparse(void) {
 bool sparse_open(void) {
     (void)pthread_once(&sparse_once, open_sparse);
     return sparse_is_open;
-}
-
-int sparse_row_order(void *handle) {
-    int version = 0;
-    if (host->cuda_present())
-        return 2;
-    (void)sparse.GetVersion(handle, &version);
-    return version >= HIPSPARSE_3 ? 2 : 0;
 }
 
 /* ---- failures ---- */

@@ -41,10 +41,6 @@ bool sparse_open(void);
         status_;                                                                                   \
     })
 
-/* Returns the open library's number for a dense matrix in row-major order. `handle` is any
- * environment's handle. */
-int sparse_row_order(void *handle);
-
 /* Prints stock's line for the status of a failed call. Once for each cause, also prints what the
  * user can do. The expression is stock's, with %1$s in place of "cusparse" and %2$s in place of
  * "CUSPARSE". */

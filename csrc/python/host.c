@@ -210,9 +210,9 @@ static bool create(const char *wanted) {
     return true;
 }
 
-__attribute__((visibility("default"))) python_entry mgpu_rt_python;
+__attribute__((visibility("default"))) plugin_entry mgpu_rt_python;
 
-const struct python_plugin *mgpu_rt_python(const struct python_host *of_runtime) {
+const void *mgpu_rt_python(const void *of_runtime) {
     static const struct python_plugin plugin = {let_go, take_back, create};
     host = of_runtime;
     return &plugin;

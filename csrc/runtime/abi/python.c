@@ -1,8 +1,6 @@
 /* Opens libmgpu_rt_python.so, which lies beside this library. */
 #include "abi/python_plugin.h"
-#include "process/interpreter.h"
 #include "process/lines.h"
-#include "process/mapped.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -17,15 +15,13 @@ static void open_python(void) {
     Dl_info own;
     if (dladdr(&host, &own))
         host.library = own.dli_fname;
-    python_entry *const entry =
-        (python_entry *)mapped_plugin("libmgpu_rt_python.so", "mgpu_rt_python");
-    if (!entry) {
+    plugin = mapped_plugin("libmgpu_rt_python.so", "mgpu_rt_python", &host);
+    if (!plugin) {
         line_print("MGPU_RT_RUNTIME: libmgpu_rt_python.so, which lies beside this library, cannot "
                    "be opened: install mgpu_rt again");
         fflush(stdout);
         _exit(1); /* as if the runtime could not be created */
     }
-    plugin = entry(&host);
 }
 
 const struct python_plugin *python_get(void) {

@@ -1,19 +1,19 @@
-/* Declares the functions that the runtime and libmgpu_rt_python.so (csrc/python) exchange. The
- * runtime opens that library only if MGPU_RT_RUNTIME is set, and both are of one version. */
+/* Declares the functions that the runtime and libmgpu_rt_python.so (csrc/python) exchange by
+ * mgpu_rt_python, a plugin_entry. The runtime opens that library only if MGPU_RT_RUNTIME is set,
+ * and both are of one version. */
 #ifndef MGPU_RT_PYTHON_PLUGIN_H
 #define MGPU_RT_PYTHON_PLUGIN_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
+#include "process/interpreter.h"
+#include "process/mapped.h"
 
 /* The functions of the runtime that csrc/python uses. */
 struct python_host {
     const char *version;
     const char *library; /* the runtime's file, according to the loader */
-    void *(*mapped_library)(const char *prefix, char *path, size_t size); /* process/mapped.h */
-    bool (*mapped_home)(char path[PATH_MAX]);
-    bool (*interpreter_find)(char *path); /* process/interpreter.h */
+    __typeof__(mapped_library) *mapped_library;
+    __typeof__(mapped_home) *mapped_home;
+    __typeof__(interpreter_find) *interpreter_find;
 };
 
 struct python_plugin {
@@ -27,9 +27,6 @@ struct python_plugin {
      * it. One thread at a time calls the function. */
     bool (*create)(const char *wanted);
 };
-
-/* The only function that libmgpu_rt_python.so exports, as mgpu_rt_python. `host` has to stay. */
-typedef const struct python_plugin *python_entry(const struct python_host *host);
 
 /* Returns the functions of csrc/python, in the runtime. Opens it at the first call; if that fails,
  * ends the program. */

@@ -211,14 +211,14 @@ bool mapped_beside(const char *name, char *path, size_t size) {
     return folder_above(1, folder) && snprintf(path, size, "%s/%s", folder, name) < (int)size;
 }
 
-mapped_code mapped_plugin(const char *name, const char *function) {
+const void *mapped_plugin(const char *name, const char *entry, const void *host) {
     char path[PATH_MAX];
-    mapped_code found = NULL;
+    plugin_entry *found = NULL;
     void *library =
         mapped_beside(name, path, sizeof path) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (library)
-        *(void **)&found = dlsym(library, function);
-    return found;
+        *(void **)&found = dlsym(library, entry);
+    return found ? found(host) : NULL;
 }
 
 bool mapped_home(char path[PATH_MAX]) {

@@ -41,9 +41,11 @@ unsigned long long mapped_objects(void);
  * unknown. */
 bool mapped_beside(const char *name, char *path, size_t size);
 
-/* Opens the library of this name in that folder, and returns its only exported function; NULL if
- * the library cannot be opened. */
-mapped_code mapped_plugin(const char *name, const char *function);
+/* Opens the library of this name in that folder, and passes `host`, the runtime's functions for the
+ * library, to its only exported function. `host` has to stay. Returns the library's functions; NULL
+ * if the library cannot be opened. */
+typedef const void *plugin_entry(const void *host);
+const void *mapped_plugin(const char *name, const char *entry, const void *host);
 
 /* Finds the folder three levels above this library's file, without a trailing slash: the root of a
  * checkout, or site-packages of an installed package. Returns false if the folder is unknown. */

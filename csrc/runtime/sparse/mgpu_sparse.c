@@ -9,17 +9,14 @@ static struct advice absent = {
 static const struct sparse_plugin *plugin; /* NULL: not opened, or absent */
 struct cache environment_cache;
 
+#define ADDRESS(name) .name = &name,
 static void open_plugin(void) {
-#define NAME(name) .name = &name,
-    static const struct sparse_host host = {SPARSE_HOST(NAME)};
-#undef NAME
-    sparse_entry *const entry =
-        (sparse_entry *)mapped_plugin("libmgpu_rt_sparse.so", "mgpu_rt_sparse");
-    plugin = entry ? entry(&host) : NULL;
+    static const struct sparse_host host = {SPARSE_HOST(ADDRESS)};
+    plugin = mapped_plugin("libmgpu_rt_sparse.so", "mgpu_rt_sparse", &host);
 }
 
-/* Returns the functions of csrc/sparse; reports their absence. */
-static const struct sparse_plugin *plugin_get(void) {
+/* Returns true if `plugin` is open; reports its absence. */
+static bool plugin_is_open(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)thread_get();
     (void)pthread_once(&once, open_plugin);
@@ -28,16 +25,11 @@ static const struct sparse_plugin *plugin_get(void) {
     return plugin;
 }
 
+/* Some of the functions return nothing. */
+#pragma GCC diagnostic ignored "-Wpedantic"
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result impl_##name params {                                                                    \
-        const struct sparse_plugin *known = plugin_get();                                          \
-        return known ? known->name args : (result)0;                                               \
-    }
-#define MGPU_VOID(name, params, args, first, last, ...)                                            \
-    void impl_##name params {                                                                      \
-        const struct sparse_plugin *known = plugin_get();                                          \
-        if (known)                                                                                 \
-            known->name args;                                                                      \
+        return plugin_is_open() ? plugin->name args : (result)0;                                   \
     }
 #include "../../abi.def"

@@ -1,10 +1,8 @@
-/* Declares the tables of functions that the runtime and libmgpu_rt_sparse.so (csrc/sparse)
- * exchange. The runtime opens that library at the first call with sparse matrices, and both are of
- * one version. */
+/* Declares the tables of functions that the runtime and libmgpu_rt_sparse.so (csrc/sparse) exchange
+ * by mgpu_rt_sparse, a plugin_entry. Both are of one version. */
 #ifndef MGPU_RT_SPARSE_PLUGIN_H
 #define MGPU_RT_SPARSE_PLUGIN_H
 
-#include "driver/hip.h"
 #include "process/mapped.h"
 #include "streams/mgpu_stream.h"
 
@@ -22,10 +20,9 @@ extern struct cache environment_cache;
     NAME(register_exit) NAME(tables_lock) NAME(environment_cache)
 /* clang-format on */
 
+#define SPARSE_HOST_MEMBER(name) __typeof__(name) *name;
 struct sparse_host {
-#define NAME(name) __typeof__(name) *name;
-    SPARSE_HOST(NAME)
-#undef NAME
+    SPARSE_HOST(SPARSE_HOST_MEMBER)
 };
 
 /* The functions of csrc/sparse. All are thread-safe. */
@@ -34,8 +31,5 @@ struct sparse_plugin {
 #define MGPU_FN(result, name, params, args, first, last, ...) result(*name) params;
 #include "../../abi.def"
 };
-
-/* The only function that libmgpu_rt_sparse.so exports, as mgpu_rt_sparse. `host` has to stay. */
-typedef const struct sparse_plugin *sparse_entry(const struct sparse_host *host);
 
 #endif

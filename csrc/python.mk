@@ -19,7 +19,8 @@ build/python/_manager.c: csrc/packaging/manager_module.py csrc/runtime/manager/t
 	'$(HOST_PYTHON)' csrc/packaging/manager_module.py $@ >/dev/null
 	@touch $@ # which is left alone if it would be the same
 
-$(MANAGER_MODULE): build/python/_manager.c csrc/runtime/manager/table.h
+$(MANAGER_MODULE): build/python/_manager.c csrc/runtime/manager/table.h \
+		csrc/runtime/process/own_thread.h
 	$(CC) -shared $(PYTHON_CFLAGS) -Icsrc/runtime $(CFLAGS) $(LDFLAGS) -o $@ $<
 
 build/python/_runtime.c: csrc/packaging/runtime_module.py mgpu_rt/_abi.py csrc/abi.def

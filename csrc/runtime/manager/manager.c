@@ -110,7 +110,7 @@ static void rest(struct table *table) {
     usleep(GAP * 1000);
     const uint32_t heard = load_acquire(&table->doorbell);
     if (!load_acquire(&wanted))
-        table_wait(&table->doorbell, heard, LOOK);
+        word_wait(&table->doorbell, heard, LOOK);
     store_release(&wanted, false);
 }
 
@@ -120,7 +120,7 @@ static void rest(struct table *table) {
  * answer, or if nobody needs the answer. */
 static bool ask_manager(struct table *table, pid_t manager, const char *python) {
     const uint32_t turn = load_acquire(&table->turn) + 1;
-    table_wake(&table->turn);
+    word_wake(&table->turn);
     for (;;) {
         const uint32_t heard = load_acquire(&table->doorbell);
         const bool is_alive = kill(manager, 0) == 0 || errno != ESRCH;
@@ -130,7 +130,7 @@ static bool ask_manager(struct table *table, pid_t manager, const char *python) 
             return false;
         if (!is_alive)
             break;
-        table_wait(&table->doorbell, heard, GAP);
+        word_wait(&table->doorbell, heard, GAP);
     }
     table->text[TABLE_TEXT - 1] = '\0';
     report_once(&no_python, python,
@@ -206,9 +206,8 @@ static void *run(void *unused) {
 /* ---- life ---- */
 
 static void start_thread(void) {
-    pthread_t thread;
     store_release(&state, "starting");
-    if (!own_thread_start(&thread, run, NULL) || pthread_detach(thread) != 0)
+    if (!own_thread_start(NULL, run, NULL))
         store_release(&state, "none");
 }
 
@@ -219,7 +218,7 @@ void manager_start(void) {
         return;
     (void)pthread_once(&once, start_thread);
     if (table && !load_relaxed(&wanted) && !exchange_acq_rel(&wanted, true))
-        table_wake(&table->doorbell);
+        word_wake(&table->doorbell);
 }
 
 static void pass_on(const char *name, const char *value) {
@@ -256,7 +255,7 @@ void manager_stop(void) {
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
     if (table)
-        table_wake(&table->doorbell);
+        word_wake(&table->doorbell);
 }
 
 void manager_forked(void) {

@@ -7,13 +7,7 @@
 #ifndef MGPU_RT_TABLE_H
 #define MGPU_RT_TABLE_H
 
-#include <limits.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "process/own_thread.h"
 
 /* ---- declarations for the C compiler and cffi ---- */
 
@@ -54,31 +48,18 @@ struct table {
 
 /* ---- functions ---- */
 
-/* Returns once *word is not `value`, another thread calls table_wake, or the time has passed. */
-static inline void table_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
-    const struct timespec limit = {(time_t)(milliseconds / 1000),
-                                   (long)(milliseconds % 1000 * 1000000)};
-    syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
-}
-
-/* Changes the word and wakes the threads that wait for it. */
-static inline void table_wake(uint32_t *word) {
-    __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 /* Waits for the manager's turn, at most `milliseconds`. Returns whether it is the manager's. */
 static inline int table_await(struct table *table, uint64_t milliseconds) {
     const uint32_t turn = __atomic_load_n(&table->turn, __ATOMIC_ACQUIRE);
     if (turn % 2 == 0)
-        table_wait(&table->turn, turn, milliseconds);
+        word_wait(&table->turn, turn, milliseconds);
     return __atomic_load_n(&table->turn, __ATOMIC_ACQUIRE) % 2 != 0;
 }
 
 /* Ends the manager's turn. */
 static inline void table_answer(struct table *table) {
-    table_wake(&table->turn);
-    table_wake(&table->doorbell);
+    word_wake(&table->turn);
+    word_wake(&table->doorbell);
 }
 
 /* Ends the manager's process once the library's thread has ended. cffi calls the function without

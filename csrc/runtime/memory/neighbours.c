@@ -176,7 +176,6 @@ static void *watch_idle_memory(void *unused) {
 }
 
 static void start_thread(void) {
-    pthread_t thread;
     if (runtime_forked || load_acquire(&started) || load_acquire(&stopping))
         return;
     if (pthread_mutex_trylock(&asking) == 0) { /* otherwise another thread waits for an answer */
@@ -185,8 +184,7 @@ static void start_thread(void) {
     }
     pthread_mutex_lock(&gate);
     if (!started && !stopping) {
-        if (own_thread_start(&thread, watch_idle_memory, NULL))
-            (void)pthread_detach(thread);
+        (void)own_thread_start(NULL, watch_idle_memory, NULL);
         store_release(&started, true);
     }
     pthread_mutex_unlock(&gate);

@@ -198,15 +198,12 @@ static void *read_events(void *starting) {
 /* Starts the thread that reads events. The thread lives as long as the process: if the program
  * unmaps watched pages while no thread reads events, the program hangs. */
 static bool start_reading(void) {
-    pthread_t thread;
     struct start start = {.left = false};
     sem_init(&start.done, 0, 0);
-    const bool created = own_thread_start(&thread, read_events, &start);
+    const bool created = own_thread_start(NULL, read_events, &start);
     while (created && sem_wait(&start.done) != 0)
         continue;
     sem_destroy(&start.done);
-    if (created)
-        pthread_detach(thread);
     return created && start.left;
 }
 

@@ -300,9 +300,7 @@ void registrations_forked(void) {
 static bool watches;
 
 static bool start_trimming(void) {
-    pthread_t thread;
-    return sem_init(&some_are_stale, 0, 0) == 0 &&
-           own_thread_start(&thread, trim_when_stale, NULL) && pthread_detach(thread) == 0;
+    return sem_init(&some_are_stale, 0, 0) == 0 && own_thread_start(NULL, trim_when_stale, NULL);
 }
 
 static void start_watching(void) {

@@ -1,16 +1,12 @@
 #include "process/meeting.h"
 #include "atomics.h"
+#include "process/own_thread.h"
 
 #include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { HIGH = 900 }; /* programs use low numbers of descriptors */
 
@@ -71,9 +67,7 @@ bool meeting_others_lock(off_t begin, off_t length) {
 }
 
 void meeting_ring(void) {
-    uint32_t *word = load_acquire(&bell);
-    fetch_add_release(word, 1);
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    word_wake(load_acquire(&bell));
 }
 
 uint32_t meeting_heard(void) {
@@ -81,9 +75,7 @@ uint32_t meeting_heard(void) {
 }
 
 void meeting_wait(uint32_t heard, uint64_t milliseconds) {
-    const struct timespec limit = {(time_t)(milliseconds / 1000),
-                                   (long)(milliseconds % 1000 * 1000000)};
-    syscall(SYS_futex, load_acquire(&bell), FUTEX_WAIT, heard, &limit, NULL, 0);
+    word_wait(load_acquire(&bell), heard, milliseconds);
 }
 
 /* The mapping keeps the locks too. */

@@ -1,25 +1,33 @@
-/* Threads of the library, and the cancellation of the program's threads. */
+/* Threads of the library, words on which threads of several processes wait, and the cancellation of
+ * the program's threads. */
 #ifndef MGPU_RT_OWN_THREAD_H
 #define MGPU_RT_OWN_THREAD_H
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Starts a thread that blocks all signals, because signal handlers must run on the program's
- * threads. Returns false if the thread cannot be started. */
-static inline bool own_thread_start(pthread_t *thread, void *(*run)(void *), void *data) {
+ * threads. Nothing waits for the thread's end if `joined` is NULL; otherwise the caller joins the
+ * thread. Returns false if the thread cannot be started. */
+static inline bool own_thread_start(pthread_t *joined, void *(*run)(void *), void *data) {
     enum { STACK = 1 << 20 }; /* HIP's functions need less */
     sigset_t all, before;
+    pthread_t thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
+    if (!joined)
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(thread, &attributes, run, data) == 0;
+    const bool started = pthread_create(joined ? joined : &thread, &attributes, run, data) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     return started;
@@ -40,6 +48,21 @@ static inline bool main_thread_has_ended(void) {
 static inline void step_aside(void) {
     static const struct timespec moment = {.tv_nsec = 50000};
     (void)syscall(SYS_nanosleep, &moment, NULL);
+}
+
+/* ---- words on which threads wait, also those of other processes that share the memory ---- */
+
+/* Returns once *word is not `value`, another thread calls word_wake, or the time has passed. */
+static inline void word_wait(uint32_t *word, uint32_t value, uint64_t milliseconds) {
+    const struct timespec limit = {(time_t)(milliseconds / 1000),
+                                   (long)(milliseconds % 1000 * 1000000)};
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
+}
+
+/* Changes the word and wakes the threads that wait for it. */
+static inline void word_wake(uint32_t *word) {
+    __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* ---- cancellation (pthread_cancel) ----

@@ -71,7 +71,6 @@ static void in_child(void) {
     installing = false;
     if (started) {
         runtime_forked = true;
-        manager_forked();
         fetch_or_release(&runtime_mode, MODE_FORKED);
     }
     pthread_mutex_unlock(&tables_lock);

@@ -37,7 +37,7 @@ static struct advice no_python = {
             "used objects. Set MGPU_RT_MANAGER to an interpreter that has cffi, or to off"};
 
 const char *mgpu_rt_manager(void) {
-    return load_acquire(&state);
+    return runtime_forked ? "none" : load_acquire(&state);
 }
 
 /* Returns true if the program ends, or may end once its other threads have ended. */
@@ -170,26 +170,23 @@ static void set_up(struct table *table) {
 static void run_manager(void) {
     static char python[PATH_MAX], home[PATH_MAX], script[PATH_MAX + 32], program[16];
     char *const arguments[] = {python, "-IB", "-X", "utf8", script, program, NULL};
-    char reason[64];
-    pid_t manager;
-    const char *against = spawn_obstacle();
-    if (!interpreter_find(python)) {
-        snprintf(python, sizeof python, "none");
-        against = "neither make nor pip has recorded one";
-    }
+    const char *against = "neither make nor pip has recorded one";
+    pid_t manager = 0;
+    void *table = NULL;
     if (mapped_home(home))
         snprintf(script, sizeof script, "%s/mgpu_rt/manager/_manager.py", home);
     snprintf(program, sizeof program, "%ld", (long)getpid());
-    struct table *table =
-        against ? NULL : spawn_detached(arguments, environment, sizeof *table, &manager);
-    if (!table) {
-        report_once(&no_python, python,
-                    against ? against : strerror_r(errno, reason, sizeof reason));
+    if (interpreter_find(python))
+        against = spawn_detached(arguments, environment, sizeof(struct table), &table, &manager);
+    else
+        snprintf(python, sizeof python, "none");
+    if (against) {
+        report_once(&no_python, python, against);
         return;
     }
     set_up(table);
     serve(table, manager, python);
-    pthread_mutex_unlock(&table->program);
+    pthread_mutex_unlock(&shared->program);
 }
 
 static void *run(void *unused) {
@@ -256,8 +253,4 @@ void manager_stop(void) {
     pthread_mutex_unlock(&gate);
     if (table)
         word_wake(&table->doorbell);
-}
-
-void manager_forked(void) {
-    store_release(&state, "none");
 }

@@ -21,19 +21,14 @@ void manager_start(void);
  * Never waits for Python. */
 void manager_stop(void);
 
-/* Clears the manager's state in a forked child, which has no manager. */
-void manager_forked(void);
-
 /* ---- spawn.c: starts a process that the program cannot observe ---- */
-
-/* Returns the reason why spawn_detached would harm the program, or NULL. If the program adopts
- * orphans, the new process would become its child. */
-const char *spawn_obstacle(void);
 
 /* Starts a program in a session of its own. The new process is no child of this process: its end
  * sends no SIGCHLD, and wait does not report it. It inherits no signal handler, and no descriptor
  * except TABLE_FD, which is memory of `size` bytes that both processes share. This process's table
- * of descriptors stays unchanged. Returns the memory, or NULL and errno. */
-void *spawn_detached(char *const *arguments, char *const *environment, size_t size, pid_t *pid);
+ * of descriptors stays unchanged. Returns NULL, or the reason why the program was not started. Call
+ * it once. */
+const char *spawn_detached(char *const *arguments, char *const *environment, size_t size,
+                           void **memory, pid_t *pid);
 
 #endif

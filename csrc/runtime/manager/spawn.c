@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -33,12 +34,9 @@ struct work {
     int error;
 };
 
-const char *spawn_obstacle(void) {
+static bool adopts_orphans(void) {
     int adopts = 0;
-    if (getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts)
-        return "this process adopts orphans, so that the manager would be its child: run it under "
-               "an init of its own, as docker run --init does";
-    return NULL;
+    return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
 }
 
 /* Before Linux 5.9 there is no close_range. */
@@ -81,17 +79,21 @@ static int run_clone(void *argument) {
     _exit(0);
 }
 
-void *spawn_detached(char *const *arguments, char *const *environment, size_t size, pid_t *pid) {
-    static char stack[STACK] __attribute__((aligned(16))); /* one call in a process */
+const char *spawn_detached(char *const *arguments, char *const *environment, size_t size,
+                           void **memory, pid_t *pid) {
+    static char stack[STACK] __attribute__((aligned(16))), reason[64];
     struct work work = {arguments, environment, size, MAP_FAILED, 0, ENOSYS};
+    if (adopts_orphans())
+        return "this process adopts orphans, so that the manager would be its child: run it under "
+               "an init of its own, as docker run --init does";
     const pid_t first = clone(run_clone, stack + STACK, CLONE_VM | CLONE_VFORK, &work);
     if (first == -1)
-        return NULL;
+        return strerror_r(errno, reason, sizeof reason);
     while (waitpid(first, NULL, __WCLONE) == -1 && errno == EINTR)
         continue;
     if (work.error && work.memory != MAP_FAILED)
         munmap(work.memory, size);
+    *memory = work.memory;
     *pid = work.pid;
-    errno = work.error;
-    return work.error ? NULL : work.memory;
+    return work.error ? strerror_r(work.error, reason, sizeof reason) : NULL;
 }

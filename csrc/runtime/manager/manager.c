@@ -50,7 +50,7 @@ static bool program_is_over(void) {
 static const struct cache *const cache_of[TABLE_KINDS] = {
     [KIND_MODULE] = &module_cache, [KIND_STREAM] = &stream_cache, [KIND_BLOCK] = &block_cache};
 
-_Static_assert(sizeof(struct table_object) == sizeof(struct cached), "cache->list writes both");
+_Static_assert(sizeof(struct table_object) == sizeof(struct cached), "cache_list writes both");
 _Static_assert((int)TABLE_DEVICES == (int)MOST_DEVICES, "one entry for each device");
 
 /* Takes `gate`; returns false once the gate is closed. While the program captures in HIP's global
@@ -72,8 +72,7 @@ static bool write_table(struct table *table) {
         return false;
     for (int kind = 0; kind < TABLE_KINDS; kind++) {
         struct cached *list = (struct cached *)table->objects[kind];
-        const size_t count = cache_of[kind]->list(list, TABLE_OBJECTS);
-        table->counts[kind] = count < TABLE_OBJECTS ? (uint32_t)count : TABLE_OBJECTS;
+        table->counts[kind] = (uint32_t)cache_list(cache_of[kind], list, TABLE_OBJECTS);
     }
     table->module_bytes = cache_limits.module_bytes;
     table->streams = cache_limits.streams;

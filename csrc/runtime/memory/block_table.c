@@ -9,7 +9,7 @@
 /* Stands for the number that HIP has not told; HIP gives it to no allocation. */
 #define NO_NUMBER UINT64_MAX
 
-static struct handle_map block_map = HANDLE_MAP(struct block);
+struct handle_map block_map = HANDLE_MAP(struct block);
 
 struct block *block_find(const void *address) {
     return handle_find(&block_map, address);

@@ -8,6 +8,8 @@
 
 /* ---- entries ---- */
 
+extern struct handle_map block_map;
+
 /* Returns the entry of an address, or NULL. Lock-free. */
 struct block *block_find(const void *address);
 /* Returns the block that contains an address, unless the block is GONE. */

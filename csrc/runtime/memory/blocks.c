@@ -326,23 +326,17 @@ bool block_leave_to_graph(struct block *block, struct stream *stream) {
 
 /* ---- for statistics and the manager ---- */
 
-static size_t list_blocks(struct cached *out, size_t room) {
-    size_t count = 0;
-    for (const struct block *block = block_first(); block; block = handle_next(block)) {
-        const int state = load_acquire(&block->state);
-        if (state == BLOCK_GONE)
-            continue;
-        if (count < room)
-            out[count] =
-                (struct cached){block_address(block), block_size(block), load_relaxed(&block->uses),
-                                block_device(block), state != BLOCK_IDLE};
-        count++;
-    }
-    return count;
+static bool describe_block(const void *entry, struct cached *out) {
+    const struct block *block = entry;
+    const int state = load_acquire(&block->state);
+    *out = (struct cached){block_address(block), block_size(block), load_relaxed(&block->uses),
+                           block_device(block), state != BLOCK_IDLE};
+    return state != BLOCK_GONE;
 }
 
 const struct cache block_cache = {.trim = eviction_of_all,
                                   .invalidate = invalidate_blocks,
                                   .thread_ends = block_thread_ends,
-                                  .list = list_blocks,
+                                  .describe = describe_block,
+                                  .map = &block_map,
                                   .evict = eviction_of_block};

@@ -124,22 +124,15 @@ static int trim_modules(int device) {
 
 /* ---- for the manager ---- */
 
-static size_t list_modules(struct cached *out, size_t room) {
-    size_t count = 0;
+static bool describe_module(const void *entry, struct cached *out) {
+    const struct module *module = entry;
     pthread_mutex_lock(&tables_lock);
-    for (const struct module *module = handle_first(&module_map); module;
-         module = handle_next(module)) {
-        const int state = module_state(module);
-        if (state == MODULE_GONE)
-            continue;
-        if (count < room)
-            out[count] =
-                (struct cached){module_handle(module), module_cost(module),
-                                load_relaxed(&module->uses), module->device, state == MODULE_LIVE};
-        count++;
-    }
+    const int state = module_state(module);
+    if (state != MODULE_GONE)
+        *out = (struct cached){module_handle(module), module_cost(module),
+                               load_relaxed(&module->uses), module->device, state == MODULE_LIVE};
     pthread_mutex_unlock(&tables_lock);
-    return count;
+    return state != MODULE_GONE;
 }
 
 static hipError_t evict_module(void *handle) {
@@ -162,5 +155,6 @@ void module_pin(void *handle, int pinned) {
 
 const struct cache module_cache = {.trim = trim_modules,
                                    .invalidate = module_invalidate_all,
-                                   .list = list_modules,
+                                   .describe = describe_module,
+                                   .map = &module_map,
                                    .evict = evict_module};

@@ -2,6 +2,7 @@
 #include "driver/device.h"
 #include "driver/exclusive.h"
 #include "driver/report.h"
+#include "shared/handles.h"
 
 struct cache_limits cache_limits;
 unsigned care_of_frees;
@@ -30,6 +31,14 @@ static int trim(bool host_memory_too) {
 
 int caches_trim(void) {
     return trim(true);
+}
+
+size_t cache_list(const struct cache *cache, struct cached *out, size_t room) {
+    size_t count = 0;
+    for (const void *each = handle_first(cache->map); each && count < room;
+         each = handle_next(each))
+        count += cache->describe(each, &out[count]);
+    return count;
 }
 
 void caches_thread_ends(struct thread *thread) {

@@ -10,6 +10,7 @@
 #include "process/state.h"
 #include "proof.h"
 
+struct handle_map;
 struct stream;
 struct thread;
 
@@ -39,9 +40,10 @@ struct cache {
     void (*thread_ends)(struct thread *thread);
     /* Handles the end of a stream that the caller has acquired and HIP destroys. */
     void (*stream_ends)(struct stream *stream);
-    /* Lists the cache's objects for the manager. Copies up to `room` entries; returns the number of
-     * all entries. Does not call HIP. */
-    size_t (*list)(struct cached *out, size_t room);
+    /* Describes the object of an entry of `map` for the manager. Returns false if HIP has released
+     * the object. Does not call HIP. */
+    bool (*describe)(const void *entry, struct cached *out);
+    const struct handle_map *map;
     /* Evicts an object for the manager. Removes an entry from its table, so that no call of the
      * program can get the object, then calls HIP to release the object. Returns hipSuccess;
      * hipErrorNotReady if the object must stay; hipErrorNotFound if the object is not in the table;
@@ -58,6 +60,8 @@ int caches_trim(void);
 /* Ends the caching for a device: invalidates all its objects, and lets no new objects of the device
  * enter the caches. */
 void caches_end(int device);
+/* Lists a cache's objects, at most `room`; returns how many. */
+size_t cache_list(const struct cache *cache, struct cached *out, size_t room);
 void caches_thread_ends(struct thread *thread);
 void caches_stream_ends(struct stream *stream);
 

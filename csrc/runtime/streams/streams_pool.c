@@ -363,18 +363,11 @@ static void release_of_thread(struct thread *thread) {
 
 /* ---- for the manager ---- */
 
-static size_t list_streams(struct cached *out, size_t room) {
-    size_t count = 0;
-    for (const struct stream *stream = stream_first(); stream; stream = stream_next(stream)) {
-        const int state = stream_state(stream);
-        if (state == STREAM_GONE || state == STREAM_EXTERNAL)
-            continue;
-        if (count < room)
-            out[count] =
-                (struct cached){stream_handle(stream), 0, 0, stream->device, state == STREAM_LIVE};
-        count++;
-    }
-    return count;
+static bool describe_stream(const void *entry, struct cached *out) {
+    const struct stream *stream = entry;
+    const int state = stream_state(stream);
+    *out = (struct cached){stream_handle(stream), 0, 0, stream->device, state == STREAM_LIVE};
+    return state != STREAM_GONE && state != STREAM_EXTERNAL;
 }
 
 static hipError_t evict_stream(void *handle) {
@@ -392,5 +385,6 @@ static hipError_t evict_stream(void *handle) {
 const struct cache stream_cache = {.trim = trim_streams,
                                    .invalidate = invalidate_streams,
                                    .thread_ends = release_of_thread,
-                                   .list = list_streams,
+                                   .describe = describe_stream,
+                                   .map = &stream_map,
                                    .evict = evict_stream};

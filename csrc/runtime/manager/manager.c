@@ -170,21 +170,21 @@ static void run_manager(void) {
     static char python[PATH_MAX], home[PATH_MAX], script[PATH_MAX + 32], program[16];
     char *const arguments[] = {python, "-IB", "-X", "utf8", script, program, NULL};
     const char *against = "neither make nor pip has recorded one";
-    pid_t manager = 0;
-    void *table = NULL;
+    struct spawned manager = {
+        .arguments = arguments, .environment = environment, .size = sizeof(struct table)};
     if (mapped_home(home))
         snprintf(script, sizeof script, "%s/mgpu_rt/manager/_manager.py", home);
     snprintf(program, sizeof program, "%ld", (long)getpid());
     if (interpreter_find(python))
-        against = spawn_detached(arguments, environment, sizeof(struct table), &table, &manager);
+        against = spawn_detached(&manager);
     else
         snprintf(python, sizeof python, "none");
     if (against) {
         report_once(&no_python, python, against);
         return;
     }
-    set_up(table);
-    serve(table, manager, python);
+    set_up(manager.memory);
+    serve(shared, manager.pid, python);
     pthread_mutex_unlock(&shared->program);
 }
 
@@ -245,11 +245,9 @@ void manager_prepare(void) {
         manager_start();
 }
 
+/* The thread notices the stop within a second. */
 void manager_stop(void) {
-    struct table *table = load_acquire(&shared);
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
-    if (table)
-        word_wake(&table->doorbell);
 }

@@ -23,12 +23,18 @@ void manager_stop(void);
 
 /* ---- spawn.c: starts a process that the program cannot observe ---- */
 
+struct spawned {
+    char *const *arguments, *const *environment;
+    size_t size;  /* of the memory that both processes share */
+    void *memory; /* set by spawn_detached, as the other members below */
+    pid_t pid;
+    int error;
+};
+
 /* Starts a program in a session of its own. The new process is no child of this process: its end
  * sends no SIGCHLD, and wait does not report it. It inherits no signal handler, and no descriptor
- * except TABLE_FD, which is memory of `size` bytes that both processes share. This process's table
- * of descriptors stays unchanged. Returns NULL, or the reason why the program was not started. Call
- * it once. */
-const char *spawn_detached(char *const *arguments, char *const *environment, size_t size,
-                           void **memory, pid_t *pid);
+ * except TABLE_FD, which is the shared memory. This process's table of descriptors stays unchanged.
+ * Returns NULL, or the reason why the program was not started. Call it once. */
+const char *spawn_detached(struct spawned *spawned);
 
 #endif

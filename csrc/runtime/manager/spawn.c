@@ -22,18 +22,6 @@
 enum { STACK = 64 << 10, MOST_DESCRIPTORS = 1 << 16 };
 #define NEVER_RUN 8U /* MFD_NOEXEC_SEAL, unknown before Linux 6.3; later kernels may require it */
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-
-struct work {
-    char *const *arguments, *const *environment;
-    size_t size;
-    void *memory;
-    pid_t pid;
-    int error;
-};
-
 static bool adopts_orphans(void) {
     int adopts = 0;
     return getpid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &adopts) != 0 || adopts;
@@ -47,24 +35,24 @@ static void close_all(void) {
 }
 
 /* Connects descriptors 0 to 2 to /dev/null, and TABLE_FD to the memory. */
-static bool arrange_descriptors(struct work *work) {
+static bool arrange_descriptors(struct spawned *spawned) {
     close_all();
     if (open("/dev/null", O_RDWR) != 0 || dup(0) != 1 || dup(0) != 2)
         return false;
     if (syscall(SYS_memfd_create, "mgpu_rt", NEVER_RUN) == -1)
         (void)syscall(SYS_memfd_create, "mgpu_rt", 0U);
-    if (ftruncate(TABLE_FD, (off_t)work->size) != 0)
+    if (ftruncate(TABLE_FD, (off_t)spawned->size) != 0)
         return false;
-    work->memory = mmap(NULL, work->size, PROT_READ | PROT_WRITE, MAP_SHARED, TABLE_FD, 0);
-    return work->memory != MAP_FAILED;
+    spawned->memory = mmap(NULL, spawned->size, PROT_READ | PROT_WRITE, MAP_SHARED, TABLE_FD, 0);
+    return spawned->memory != MAP_FAILED;
 }
 
 static int run_clone(void *argument) {
-    struct work *work = argument;
+    struct spawned *spawned = argument;
     posix_spawnattr_t how;
     sigset_t all, none;
-    if (!arrange_descriptors(work)) {
-        work->error = errno;
+    if (!arrange_descriptors(spawned)) {
+        spawned->error = errno;
         _exit(0);
     }
     sigfillset(&all);
@@ -74,26 +62,24 @@ static int run_clone(void *argument) {
                              POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
     posix_spawnattr_setsigdefault(&how, &all);
     posix_spawnattr_setsigmask(&how, &none);
-    work->error =
-        posix_spawn(&work->pid, work->arguments[0], NULL, &how, work->arguments, work->environment);
+    spawned->error = posix_spawn(&spawned->pid, spawned->arguments[0], NULL, &how,
+                                 spawned->arguments, spawned->environment);
     _exit(0);
 }
 
-const char *spawn_detached(char *const *arguments, char *const *environment, size_t size,
-                           void **memory, pid_t *pid) {
+const char *spawn_detached(struct spawned *spawned) {
     static char stack[STACK] __attribute__((aligned(16))), reason[64];
-    struct work work = {arguments, environment, size, MAP_FAILED, 0, ENOSYS};
     if (adopts_orphans())
         return "this process adopts orphans, so that the manager would be its child: run it under "
                "an init of its own, as docker run --init does";
-    const pid_t first = clone(run_clone, stack + STACK, CLONE_VM | CLONE_VFORK, &work);
+    spawned->memory = MAP_FAILED;
+    spawned->error = ENOSYS; /* until the clone sets it */
+    const pid_t first = clone(run_clone, stack + STACK, CLONE_VM | CLONE_VFORK, spawned);
     if (first == -1)
-        return strerror_r(errno, reason, sizeof reason);
-    while (waitpid(first, NULL, __WCLONE) == -1 && errno == EINTR)
+        spawned->error = errno;
+    while (first != -1 && waitpid(first, NULL, __WCLONE) == -1 && errno == EINTR)
         continue;
-    if (work.error && work.memory != MAP_FAILED)
-        munmap(work.memory, size);
-    *memory = work.memory;
-    *pid = work.pid;
-    return work.error ? strerror_r(work.error, reason, sizeof reason) : NULL;
+    if (spawned->error && spawned->memory != MAP_FAILED)
+        munmap(spawned->memory, spawned->size);
+    return spawned->error ? strerror_r(spawned->error, reason, sizeof reason) : NULL;
 }

@@ -247,8 +247,6 @@ void neighbours_stop(void) {
     pthread_mutex_lock(&gate);
     store_release(&stopping, true);
     pthread_mutex_unlock(&gate);
-    if (load_acquire(&started))
-        meeting_ring();
 }
 
 void neighbours_forked(void) {

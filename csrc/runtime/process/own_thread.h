@@ -13,6 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 /* Starts a thread that blocks all signals, because signal handlers must run on the program's
  * threads. Nothing waits for the thread's end if `joined` is NULL; otherwise the caller joins the
  * thread. Returns false if the thread cannot be started. */

@@ -6,12 +6,11 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from mgpu_rt._images.kernel_names import full_name
-from mgpu_rt._recordings.record import Record, Recorder
+from mgpu_rt._recordings.record import Record, Steps, recording
 from mgpu_rt.runtime._objects import Launch
 
 LOST = "lost"  # the empty file that says that a launch could not be recorded
@@ -41,11 +40,12 @@ class Note(Record):
         if self._whole and (name, number) not in self._whole:
             return super(Record, self).on_launch(launch)  # unrecorded
         folder = os.path.join(self.output, str(os.getpid()))
-        self.record(launch, Recorder(folder, launch, number, name, {}, hashes=not self._whole))
+        hashes = not self._whole
+        self.record(launch, recording(folder, launch, number, name, {}, hashes=hashes))
 
-    def _tried(self, launch: Launch, step: Callable[[], object]) -> bool:
-        done = super()._tried(launch, step)
-        if not done:
+    def _next(self, launch: Launch, steps: Steps) -> list[str] | None:
+        told = super()._next(launch, steps)
+        if told is None:
             with suppress(OSError):
                 open(os.path.join(self.output, LOST), "ab").close()
-        return done
+        return told

@@ -19,7 +19,8 @@ from mgpu_rt._recordings.folder import LAUNCH
 from mgpu_rt._recordings.launches import Block, Damaged, RecordedLaunch, read
 from mgpu_rt._streams import Stream
 from mgpu_rt._text import shown
-from mgpu_rt.runtime._objects import Image
+from mgpu_rt.runtime._hip import Hip
+from mgpu_rt.runtime._objects import Buffer, Image
 
 POINTER = 8  # bytes
 
@@ -182,7 +183,7 @@ class _Replay:
 
     def __init__(self, launch: RecordedLaunch, code: bytes, before: Sequence[bytes]) -> None:
         self._library, self._module, self._stream = load(), Module(code), Stream()
-        self._launch, self._before = launch, before
+        self._launch, self._before, self._hip = launch, before, Hip.of_process()
         self._on = self._stream.handle
         self._function = self._module._function(launch.kernel)
         self._memory = [allocate(len(content)) for content in before]
@@ -201,7 +202,7 @@ class _Replay:
         """Makes one launch on the recorded memory; returns the launch's seconds."""
         library, launch, stream = self._library, self._launch, self._on
         for memory, content in zip(self._memory, self._before, strict=True):
-            self._copy(memory.address, library.address_of(content), len(content))
+            self._hip.copy(memory.address, library.address_of(content), len(content), stream)
         sizes = (*launch.grid, *launch.block, launch.shared)
         params, count = library.address_of(self._params), len(self._passed)
         begin = time.perf_counter()
@@ -212,12 +213,4 @@ class _Replay:
         return seconds
 
     def content(self, at: int) -> bytes:
-        content = bytearray(len(self._before[at]))
-        to = self._library.address_of(content)
-        self._copy(to, self._memory[at].address, len(content))
-        return bytes(content)
-
-    def _copy(self, to: int, source: int, size: int) -> None:
-        self._library.mgpuMemcpy(to, source, size, self._on)
-        self._library.mgpuStreamSynchronize(self._on)
-        self._library.check(f"{size} bytes were not copied")
+        return Buffer(self._memory[at].address, len(self._before[at])).content(self._on)

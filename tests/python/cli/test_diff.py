@@ -62,10 +62,10 @@ def test_a_missing_barrier_is_found() -> None:
 def test_a_launch_that_cannot_be_recorded_leaves_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notes.Record, "_tried", lambda *_: False)
+    monkeypatch.setattr(notes.Record, "_next", lambda *_: None)
     note = notes.Note(output=str(tmp_path))
     for _ in range(2):
-        assert not note._tried(None, None)  # type: ignore[arg-type]
+        assert note._next(None, None) is None  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == [notes.LOST]
 
 

@@ -7,6 +7,7 @@ import functools
 import io
 import posixpath
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +32,14 @@ _MOST = 2 << 20
 
 
 @functools.lru_cache(maxsize=64)
+def of_file(path: str) -> Lines:
+    """Returns the line tables of a file; no rows if the file cannot be read."""
+    try:
+        return read(Path(path).read_bytes())
+    except OSError:
+        return Lines([])
+
+
 def read(content: bytes) -> Lines:
     """Returns the line tables of an ELF file; no rows if the file is damaged or has no line
     tables."""

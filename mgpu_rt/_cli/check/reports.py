@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple
 
 from mgpu_rt._cli.check import orders
 from mgpu_rt._images import elf, lines
-from mgpu_rt._images.lines import Lines
 
 Report = dict[str, Any]
 
@@ -29,16 +27,21 @@ def read(path: Path) -> Result:
         for side in (report, report.get("other", {})):
             if "image" in side:
                 image = path.with_name(f"{path.name}.{side.pop('image')}")
-                if place := _place_in(str(image), side.pop("code")):
-                    side["line"] = place
+                _add_line(side, str(image), side.pop("code"))
         for frame in _frames(report):
-            frame.setdefault("symbol", symbol(frame["object"], frame["offset"]))
-            if place := _place_in(frame["object"], frame["offset"]):
-                frame["line"] = place
+            symbol = elf.symbol_at(frame["object"], frame["offset"])
+            frame.setdefault("symbol", symbol.name if symbol else "")
+            _add_line(frame, frame["object"], frame["offset"])
     failed = sum(report["calls"] for report in found if report["kind"] == "failed")
     begun, ended = (sum(each["kind"] == kind for each in found) for kind in ("begun", "ended"))
     faults = [report for report in found if report["kind"] not in ("begun", "ended", "failed")]
     return Result(begun > 0, ended >= begun, failed, faults)
+
+
+def _add_line(side: Report, path: str, offset: int) -> None:
+    """Adds the source file and line at an offset of a loaded object, if its line table has one."""
+    if place := lines.of_file(path).at(offset):
+        side["line"] = place
 
 
 def _frames(report: Report) -> list[dict[str, Any]]:
@@ -72,28 +75,6 @@ def summary(found: list[Report], failed: int = 0, end: str = "") -> str:
     calls, whose = ("call", "its") if failed == 1 else ("calls", "their")
     joined = "and" if said else "but"
     return f"{found_text}, {joined} {failed:,} {calls} failed: {whose} work was not checked"
-
-
-# ---- symbols and lines of the program ----
-
-
-@functools.cache
-def _lines(path: str) -> Lines:
-    try:
-        return lines.read(Path(path).read_bytes())
-    except OSError:
-        return Lines([])
-
-
-def _place_in(path: str, offset: int) -> str:
-    """Returns the source file and line at an offset of a loaded object; empty if the object has no
-    line table."""
-    return _lines(path).at(offset)
-
-
-def symbol(path: str, offset: int) -> str:
-    found = elf.symbol_at(path, offset)
-    return found.name if found else ""
 
 
 # ---- text ----

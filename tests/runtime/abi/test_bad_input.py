@@ -37,6 +37,12 @@ def _destroyed_stream(mgpu: Mgpu):
     return stream
 
 
+def _freed(mgpu: Mgpu):
+    block = mgpu.MemAlloc(64, mgpu.null, False)
+    mgpu.MemFree(block, mgpu.null)
+    return block
+
+
 def _destroyed_event(mgpu: Mgpu):
     event = mgpu.EventCreate()
     mgpu.EventDestroy(event)
@@ -94,6 +100,7 @@ MORE: list[Bad] = [
     (lambda m: m.launch(m.function(_forum(m), KERNEL), m.null, grid=(0, 1, 1)), LAUNCH,
      "grid 0 x 1 x 1"),
     (lambda m: m.StreamDestroy(_destroyed_stream(m)), DESTROY, "destroyed before"),
+    (lambda m: m.MemFree(_freed(m), m.null), "hipFree(ptr)", "was freed before"),
 ]  # fmt: skip
 
 

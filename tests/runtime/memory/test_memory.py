@@ -1,8 +1,8 @@
-"""Device memory: the blocks that the cache keeps and releases, and its messages."""
+"""Device memory: the blocks that the cache keeps and releases."""
 
 from __future__ import annotations
 
-from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_cases, in_child
+from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import code_object
 from tests.support.known import alloc
 
@@ -88,19 +88,6 @@ def test_without_managed_memory_shared_memory_is_that_of_stock(mgpu: Mgpu, name:
     assert mgpu.stderr() == said
 
 
-@in_child()
-def test_shared_memory_serves_shared_memory_only(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    ours, device = shared(mgpu, KIB), alloc(mgpu, KIB, stream)
-    free(mgpu, ours, stream)
-    free(mgpu, device, stream)
-    mgpu.StreamSynchronize(stream)
-    assert [alloc(mgpu, KIB, stream), shared(mgpu, KIB)] == [device, ours]
-    free(mgpu, ours)
-    free(mgpu, device)
-    assert [shared(mgpu, KIB), alloc(mgpu, KIB)] == [ours, device]
-
-
 @in_child(MGPU_RT_MEMORY_LIMIT="256K")
 def test_shared_memory_above_the_limit_is_given_back(mgpu: Mgpu) -> None:
     stream = mgpu.StreamCreate()
@@ -109,29 +96,6 @@ def test_shared_memory_above_the_limit_is_given_back(mgpu: Mgpu) -> None:
     for block in blocks:
         free(mgpu, block, stream)
     assert mgpu.stub.hipstub_live(b"bytes") <= 256 * KIB
-
-
-# ---- bad input -----------------------------------------------------------------------------------
-
-
-@in_child(backends=BACKENDS_WITH_GPU)
-def test_a_freed_block_is_not_freed_again(mgpu: Mgpu) -> None:
-    """Also not by an address inside the block: HIP 5.2.3 would free the block that the cache is
-    about to hand out."""
-    stream = mgpu.StreamCreate()
-    block = alloc(mgpu, KIB, stream)
-    free(mgpu, block, stream)
-    for offset in (0, 64):
-        free(mgpu, mgpu.ffi.cast("char *", block) + offset, stream)
-        said = mgpu.stderr()
-        assert "'hipFree(ptr)' failed with 'hipErrorInvalidValue'" in said
-        assert said.count("which was freed before") == (offset == 0)  # one line explains both
-    assert not mgpu.on_stub or mgpu.stub.hipstub_live(b"allocations") == 1
-    assert alloc(mgpu, KIB, stream) == block
-    mgpu.Memset32(block, 1, 256, stream)
-    assert alloc(mgpu, KIB, stream) != block
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.stderr() == ""
 
 
 # ---- running out ---------------------------------------------------------------------------------

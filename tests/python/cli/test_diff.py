@@ -254,11 +254,6 @@ def test_a_side_whose_only_launch_fails_says_so(tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr.endswith(said), done.stderr
 
 
-def test_a_program_in_mlir_that_is_missing_is_not_found() -> None:
-    for words in (("no.mlir", "other.mlir"), ("--entry", "f", "no.mlir", "other.mlir")):
-        assert "mgpu-rt: 'no.mlir' was not found\n" in diff(*words).stderr
-
-
 # ---- a difference that grows ----
 
 #: The first launch stores VALUE; the second subtracts 1.

@@ -1,4 +1,4 @@
-"""How commands end: Ctrl-C, folders that exist, crashes that stock shares, misplaced options."""
+"""How commands end: Ctrl-C, folders that exist, crashes that stock shares."""
 
 from __future__ import annotations
 
@@ -158,9 +158,3 @@ def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "mgpu-rt: the current folder: No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_an_option_after_the_program_is_named() -> None:
-    done = command("run", "echo", "--stats", "--trace=t")
-    assert (done.returncode, done.stdout) == (0, "--stats --trace=t\n")
-    assert "--stats after 'echo' is an argument of the program" in done.stderr

@@ -77,16 +77,6 @@ def test_an_offset_in_workgroup_memory_is_no_address(tmp_path: Path) -> None:
     assert "mgpu-rt: address" not in done.stderr
 
 
-def test_without_a_trace_a_line_says_how_to_find_the_block(tmp_path: Path) -> None:
-    done = far("--stats-json", tmp_path / "s.json")
-    line = done.stderr.splitlines()[-1]
-    assert re.fullmatch(
-        r"mgpu-rt: a kernel accessed address 0x\w+, which it may not access: mgpu-rt run --trace "
-        "FILE records what lies there",
-        line,
-    )
-
-
 # ---- traces of other devices ----
 
 

@@ -244,6 +244,8 @@ DIFF = [
     ("--tolerance -1 -- a -- b", 2, "the tolerance is -1.0, but must be"),
     ("-- ./none -- ./none", 2, "'./none' was not found"),
     ("-- true -- true", 2, "no launch was made through"),
+    ("no.mlir main.mlir", 2, "'no.mlir' was not found"),
+    ("--entry f no.mlir main.mlir", 2, "'no.mlir' was not found"),
     ("-- main.mlir x -- true", 2, "'main.mlir' takes no arguments, but 'x' follows it"),
     ("-- sh -c 'kill -SEGV $$' -- true", 2, "before, 'sh' was ended by signal 11"),
 ]

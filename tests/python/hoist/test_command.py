@@ -13,7 +13,6 @@ from click.testing import CliRunner
 
 from mgpu_rt._cli.main import main
 from mgpu_rt._hoist import tools
-from mgpu_rt._images import sharing
 from tests.support.child import ROOT, STUB, environment
 from tests.support.command import COMMAND, command
 from tests.support.hoisted import RELEASES, dialect, hoist
@@ -143,14 +142,3 @@ def test_a_tool_that_fails_is_named(
     result = CliRunner().invoke(main, ["hoist", "-"], input="module {}")
     assert result.exit_code == 2
     assert result.stderr.startswith("mgpu-rt: stdin: ") and words in result.stderr
-
-
-def test_a_missing_compiled_part_is_named(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sharing.why_not_shared.cache_clear()
-    monkeypatch.setattr(sharing._hip_search, "probe", lambda: "/nowhere/mgpu-rt-probe")
-    program.write_bytes(dialect("forum", 19, 1000))
-    result = CliRunner().invoke(main, ["hoist", "--llvm", "19", str(program)])
-    sharing.why_not_shared.cache_clear()
-    assert result.exit_code == 2
-    assert "/nowhere/mgpu-rt-probe cannot be run" in result.stderr
-    assert "run `make` to build it" in result.stderr

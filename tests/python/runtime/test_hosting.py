@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -216,16 +215,6 @@ def test_a_hip_error_gives_null_and_the_line_of_stock() -> None:
     done = run("runtimes:Refuses")
     assert done.stdout == "failed\n"  # the host's text for a null
     assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in done.stderr
-
-
-def test_a_directory_as_standard_input_is_named() -> None:
-    descriptor = os.open("/", os.O_RDONLY)
-    try:
-        done = run_host("plain", asked("runtimes:PassAll"), stdin=descriptor)
-    finally:
-        os.close(descriptor)
-    assert done.returncode == 1
-    assert "standard input is a directory" in done.stderr
 
 
 # ---- the interpreter ----

@@ -99,40 +99,6 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert f"({kind}.mlir:{number})" in done.stderr
 
 
-#: Waits for the token of a loop. LLVM 22 and older pass a stream in place of the event.
-LOOP = """
-func.func @main() -> i32 {
-  %zero = arith.constant 0 : i32
-  %none = arith.constant 0 : index
-  %one = arith.constant 1 : index
-  %four = arith.constant 4 : index
-  %host = memref.alloc(%four) : memref<?xi32>
-  %begun = gpu.wait async
-  %numbers, %made = gpu.alloc async [%begun] (%four) : memref<?xi32>
-  %last = scf.for %i = %none to %four step %one iter_args(%token = %made) -> !gpu.async.token {
-    %filled = gpu.memset async [%token] %numbers, %zero : memref<?xi32>, i32
-    scf.yield %filled : !gpu.async.token
-  }
-  gpu.wait [%last]
-  %other = gpu.wait async
-  %freed = gpu.dealloc async [%other] %numbers : memref<?xi32>
-  gpu.wait [%freed]
-  memref.dealloc %host : memref<?xi32>
-  return %zero : i32
-}
-"""
-
-
-@pytest.mark.check
-def test_a_wait_on_a_loops_token_is_found(tmp_path: Path) -> None:
-    found = reports_of([built(LOOP, tmp_path)], tmp_path)
-    assert ("stream-as-event", "mgpuEventSynchronize") in {
-        (report["kind"], report.get("call")) for report in found
-    }
-    line = LOOP.splitlines().index("  gpu.wait [%last]") + 1
-    assert f":{line}'" in str(found[0]["place"])
-
-
 #: A kernel on one stream reads what a copy and a kernel write on another.
 TWO_STREAMS = """
 module attributes {gpu.container_module} {

@@ -4,7 +4,6 @@
 #include "driver/witness.h"
 #include "memory/block_pools.h"
 #include "shared/caches.h"
-#include "telemetry/counters.h"
 
 /* Stands for the number that HIP has not told; HIP gives it to no allocation. */
 #define NO_NUMBER UINT64_MAX
@@ -29,13 +28,7 @@ struct block *block_around(const void *address) {
 
 /* ---- bytes ---- */
 
-/* By device. Threads write the ledger under tables_lock; statistics and the exit read the ledger
- * without the lock. */
-static struct memory_account ledger[MOST_DEVICES];
-static size_t large_bytes[MOST_DEVICES]; /* the part of the ledger's reserved bytes that is in
-                                          * blocks above BLOCK_EXACT_UP_TO */
-static size_t slack_bytes[MOST_DEVICES]; /* bytes by which sizes were rounded up when HIP allocated
-                                          * the blocks; under tables_lock */
+struct block_bytes block_bytes[MOST_DEVICES];
 bool blocks_have_slack;
 static ptrdiff_t asked_apart[MOST_DEVICES]; /* bytes that ended threads have counted */
 
@@ -79,58 +72,32 @@ size_t block_asked_bytes(int device) {
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-size_t block_reserved(int device) {
-    return load_relaxed(&ledger[device].reserved);
-}
-
-size_t block_large_bytes(int device) {
-    return load_relaxed(&large_bytes[device]);
-}
-
 size_t block_large_unused(int device) {
-    const size_t large = block_large_bytes(device), asked = block_asked_bytes(device);
+    const size_t large = load_relaxed(&block_bytes[device].large);
+    const size_t asked = block_asked_bytes(device);
     return large > asked ? large - asked : 0;
 }
 
-size_t block_slack_bytes(int device) {
-    return load_relaxed(&slack_bytes[device]);
-}
-
-/* Returns whether the ledger of a device agrees with the device's blocks in the table. Under
+/* Returns whether the account of a device agrees with the device's blocks in the table. Under
  * tables_lock. */
-CHECKS bool ledger_agrees(int device) {
+CHECKS bool account_agrees(int device) {
     size_t bytes = 0, blocks = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
         if (block->booked && block->device == device) {
             bytes += block->size;
             blocks++;
         }
-    return bytes == ledger[device].reserved && blocks == ledger[device].blocks;
+    return bytes == counts.memory[device].reserved && blocks == counts.memory[device].blocks;
 }
 
-struct memory_account block_ledger(int device) {
-    const struct memory_account *account = &ledger[device];
-    return (struct memory_account){.reserved = load_relaxed(&account->reserved),
-                                   .peak_reserved = load_relaxed(&account->peak_reserved),
-                                   .blocks = load_relaxed(&account->blocks)};
-}
-
-struct memory_account block_account(int device) {
-    struct memory_account account = block_ledger(device);
-    if (!account.peak_reserved)
-        return account;
-    account.blocks = 0;
-    for (const struct block *block = block_first(); block; block = handle_next(block)) {
-        const int state = load_acquire(&block->state);
-        if (state == BLOCK_GONE || block_device(block) != device)
-            continue;
-        account.blocks++;
+void block_count_held(struct memory_account accounts[MOST_DEVICES]) {
+    for (int device = 0; device < MOST_DEVICES; device++)
+        accounts[device].live = accounts[device].allocated = 0;
+    for (const struct block *block = block_first(); block; block = handle_next(block))
         if (block_held_by_program(block)) {
-            account.live++;
-            account.allocated += block_asked(block);
+            accounts[block_device(block)].live++;
+            accounts[block_device(block)].allocated += block_asked(block);
         }
-    }
-    return account;
 }
 
 /* ---- entries ---- */
@@ -139,16 +106,17 @@ void block_remove(struct block *block) {
     const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
     if (!block->booked)
         return;
-    struct memory_account *account = &ledger[block->device];
+    struct memory_account *account = &counts.memory[block->device];
+    struct block_bytes *held = &block_bytes[block->device];
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     if (state > BLOCK_IDLE)
         block_unask(block);
     store_relaxed(&account->reserved, account->reserved - block->size);
     store_relaxed(&account->blocks, account->blocks - 1);
     if (block->size > BLOCK_EXACT_UP_TO)
-        store_relaxed(&large_bytes[block->device], large_bytes[block->device] - block->size);
-    store_relaxed(&slack_bytes[block->device], slack_bytes[block->device] - block->slack);
-    CHECK(ledger_agrees(block->device));
+        store_relaxed(&held->large, held->large - block->size);
+    store_relaxed(&held->slack, held->slack - block->slack);
+    CHECK(account_agrees(block->device));
     block_leave_index(block);
     ranges_remove((uintptr_t)block->handle.key);
 }
@@ -172,7 +140,8 @@ static void remove_overlapped(const void *address, size_t size) {
 struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state) {
     const bool shared = state == BLOCK_SHARED;
     struct block *block = handle_insert(&block_map, address);
-    struct memory_account *account = &ledger[device];
+    struct memory_account *account = &counts.memory[device];
+    struct block_bytes *held = &block_bytes[device];
     if (!block)
         return NULL;
     pthread_mutex_lock(&tables_lock);
@@ -194,11 +163,11 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     if (account->reserved > account->peak_reserved)
         store_relaxed(&account->peak_reserved, account->reserved);
     if (size > BLOCK_EXACT_UP_TO)
-        store_relaxed(&large_bytes[device], large_bytes[device] + size);
-    CHECK(ledger_agrees(device));
+        store_relaxed(&held->large, held->large + size);
+    CHECK(account_agrees(device));
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
     block->slack = size - block_round(bytes);
-    store_relaxed(&slack_bytes[device], slack_bytes[device] + block->slack);
+    store_relaxed(&held->slack, held->slack + block->slack);
     block_ask(block, bytes);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
     pthread_mutex_unlock(&tables_lock);

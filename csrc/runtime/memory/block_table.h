@@ -5,6 +5,7 @@
 
 #include "memory/block.h"
 #include "shared/thread.h"
+#include "telemetry/counters.h"
 
 /* ---- entries ---- */
 
@@ -79,18 +80,18 @@ static inline size_t block_past(const void *address, size_t bytes) {
 /* ---- accounts ---- */
 
 /* Returns how many bytes HIP has allocated for the library's blocks on a device. */
-size_t block_reserved(int device);
+static inline size_t block_reserved(int device) {
+    return load_relaxed(&counts.memory[device].reserved);
+}
 
-/* Returns a device's ledger, which counts the reserved bytes and the blocks. */
-struct memory_account block_ledger(int device);
-/* Returns the ledger and the program's bytes; visits all blocks. */
-struct memory_account block_account(int device);
+/* Parts of the reserved bytes of a device. Threads write them under tables_lock. */
+extern struct block_bytes {
+    size_t large; /* in blocks above BLOCK_EXACT_UP_TO */
+    size_t slack; /* by which sizes were rounded up when HIP allocated the blocks */
+} block_bytes[MOST_DEVICES];
 
-/* Returns the part of the reserved bytes that is in blocks above BLOCK_EXACT_UP_TO. */
-size_t block_large_bytes(int device);
-
-/* Returns the bytes by which sizes were rounded up when HIP allocated the blocks. */
-size_t block_slack_bytes(int device);
+/* Counts the blocks and bytes that the program holds; visits all blocks. */
+void block_count_held(struct memory_account accounts[MOST_DEVICES]);
 
 /* Returns the bytes of large blocks for which the program has asked and which it holds. Under
  * tables_lock. */

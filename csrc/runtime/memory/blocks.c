@@ -99,9 +99,8 @@ static size_t size_for(int device, size_t bytes) {
     size_t limit = known ? known : options.memory_limit_bytes;
     if (total && total < limit)
         limit = total;
-    return limit && DOUBT(slack_exceeds_the_limit, block_slack_bytes(device) + size - exact > limit)
-               ? exact
-               : size;
+    const size_t slack = load_relaxed(&block_bytes[device].slack) + size - exact;
+    return limit && DOUBT(slack_exceeds_the_limit, slack > limit) ? exact : size;
 }
 
 /* The search looks at the newest blocks only, so a miss does not take longer with more blocks. */
@@ -166,7 +165,7 @@ bool block_serves(uint64_t bytes, int device) {
 /* Returns true if an idle large block may have more than `size` bytes. The misses of a program that
  * keeps its memory, or has only small blocks, then visit no pool for a larger block. */
 static bool larger_may_be_idle(size_t size, int device) {
-    if (!block_large_bytes(device))
+    if (!load_relaxed(&block_bytes[device].large))
         return false;
     pthread_mutex_lock(&tables_lock);
     const size_t unused = block_large_unused(device);

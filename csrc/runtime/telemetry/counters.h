@@ -94,8 +94,8 @@ RECORD_STRUCT(cache_counter, CACHE_FIELDS);
 #define COPY_FIELDS(F, G) F(G, uint64_t, calls, ) F(G, uint64_t, bytes, )
 RECORD_STRUCT(copy_counter, COPY_FIELDS);
 
-/* Device memory in bytes. `reserved`, `peak_reserved` and `blocks` are copied from the memory
- * cache's ledger at the end of each call. */
+/* Device memory in bytes. The cache of memory counts `reserved`, `peak_reserved` and `blocks` under
+ * tables_lock, even if no statistics are requested. */
 #define MEMORY_FIELDS(F, G)                                                                        \
     F(G, uint64_t, reserved, ) /* bytes of all blocks from HIP */                                  \
     F(G, uint64_t, peak_reserved, )                                                                \

@@ -152,17 +152,6 @@ static void tell_block(const void *address, int sign) {
         block_tell(block, sign);
 }
 
-static void trace_memory(int device, const struct memory_account *memory) {
-    const size_t held = load_relaxed(&memory->allocated);
-    if (trace_on())
-        trace_add(
-            &(struct trace_event){.kind = TRACE_MEMORY,
-                                  .function = (uint16_t)device,
-                                  .begin = clock_ns(),
-                                  .nanoseconds = held,
-                                  .bytes = memory->reserved > held ? memory->reserved - held : 0});
-}
-
 static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
     const size_t now = add_fetch_relaxed(&memory->allocated, (size_t)bytes);
     size_t peak = load_relaxed(&memory->peak_allocated);
@@ -171,22 +160,26 @@ static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
         continue;
 }
 
-/* Updates the counts of all devices, because a call or the manager may have released memory on any
- * device. */
+/* Traces the memory of a device, if it has changed since the last event. */
+static void trace_memory(int device) {
+    static size_t last_held[MOST_DEVICES], last_reserved[MOST_DEVICES];
+    const size_t held = load_relaxed(&counts.memory[device].allocated);
+    const size_t reserved = block_reserved(device);
+    const bool changed = exchange_relaxed(&last_held[device], held) != held;
+    if (exchange_relaxed(&last_reserved[device], reserved) != reserved || changed)
+        trace_add(&(struct trace_event){.kind = TRACE_MEMORY,
+                                        .function = (uint16_t)device,
+                                        .begin = clock_ns(),
+                                        .nanoseconds = held,
+                                        .bytes = reserved > held ? reserved - held : 0});
+}
+
+/* Traces all devices, because a call or the manager may have released memory on any device. */
 static void count_memory(const struct call *call) {
-    for (int device = 0; device < hip_device_count && device < MOST_DEVICES; device++) {
-        struct memory_account *memory = &counts.memory[device];
-        const struct memory_account ledger = block_ledger(device);
-        const ptrdiff_t held = call->device == device ? call->held : 0;
-        if (!held && memory->reserved == ledger.reserved && memory->blocks == ledger.blocks)
-            continue;
-        memory->reserved = ledger.reserved;
-        memory->peak_reserved = ledger.peak_reserved;
-        memory->blocks = ledger.blocks;
-        if (held)
-            count_held(memory, held);
-        trace_memory(device, memory);
-    }
+    if (call->held)
+        count_held(&counts.memory[call->device], call->held);
+    for (int device = 0; trace_on() && device < hip_device_count && device < MOST_DEVICES; device++)
+        trace_memory(device);
 }
 
 void recorder_block(const void *address, int sign) {
@@ -382,11 +375,7 @@ static void complete(struct counts *record) {
     if (!record->process.id)
         record->process = describe_process();
     snprintf(record->process.manager, MANAGER_NAME, "%s", mgpu_rt_manager());
-    for (int device = 0; device < MOST_DEVICES; device++) {
-        struct memory_account account = block_account(device);
-        account.peak_allocated = record->memory[device].peak_allocated;
-        record->memory[device] = account;
-    }
+    block_count_held(record->memory);
     store_relaxed(&record->process.last, clock_ns());
 }
 

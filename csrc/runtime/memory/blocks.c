@@ -230,6 +230,15 @@ static struct block_freed free_unheld(void *address) {
     return (struct block_freed){FREE_TO_HIP, error};
 }
 
+/* Frees a block that a graph uses, and may write at its next launch. Waits for the work on the
+ * block, as hipFree does with stock. Returns false if the program or the graph no longer has the
+ * block. */
+static bool free_graph_block(struct block *block) {
+    (void)device_answered(PROOF_VALUE(freed_block_of_a_graph_is_idle,
+                                      stream_wait_for_device(block->device), hipSuccess));
+    return block_leave_to_graph(block, NULL);
+}
+
 /* Continues block_free for an address that is not the address of a block in state BLOCK_LIVE.
  * Returns false if the free is complete; *freed is then its outcome. */
 static __attribute__((noinline)) bool end_hold(struct block *block, void *address,
@@ -241,7 +250,7 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
         *freed = (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
         return false;
     }
-    if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
+    if (state == BLOCK_GRAPH && free_graph_block(block))
         return false;
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
         return block_change(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, address, freed);

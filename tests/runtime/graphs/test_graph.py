@@ -236,6 +236,31 @@ def test_a_graph_whose_memory_changed_is_refused(mgpu: Mgpu) -> None:
     assert mgpu.stats()["graphs"]["launches"] == 5
 
 
+@in_cases(("launched-again", "never-launched"), HIPSTUB_ASYNC="held")
+def test_a_free_of_a_graphs_block_waits_for_the_work_on_it(mgpu: Mgpu, case: str) -> None:
+    """With stock, the free waits. Here the graph's next launch writes to the block. If the graph
+    was never launched, its end does not wait, and the block gets a new owner."""
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    out = mgpu.MemAlloc(KIB, other, False)
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 1, KIB // 4, stream)
+    mgpu.Memset32(block, 2, KIB // 4, other)
+    mgpu.StreamSynchronize(other)
+    mgpu.Memcpy(out, block, KIB, other)
+    mgpu.MemFree(block, other)
+    if case == "launched-again":
+        replay(mgpu, graph[0], stream)
+    else:
+        mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+        assert mgpu.MemAlloc(KIB, stream, False) == block
+        mgpu.Memset32(block, 3, KIB // 4, stream)
+        mgpu.StreamSynchronize(stream)
+    mgpu.StreamSynchronize(other)
+    assert first(mgpu, out) == 2
+    assert mgpu.stderr() == ""
+
+
 @in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
 def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
     """HIP 5.2.3 crashes if a graph of one device is launched while another device is current, or on

@@ -230,14 +230,6 @@ def cells(text: str) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in map(split, text.splitlines())}
 
 
-def test_a_slow_start_is_in_neither_sides_calls(forum: Path) -> None:
-    """The stub of HIP takes 400 ms to start."""
-    said = command("compare", "--", forum, HIPSTUB_DELAY="hipInit:400000").stdout
-    rows = cells(said.partition("calls of the driver")[0])
-    for start, whole in zip(rows["HIP's start"], rows["total"][2:4], strict=True):
-        assert float(start) >= 400 and float(whole) < float(start)
-
-
 def test_compare_runs_a_program_twice(forum: Path) -> None:
     """If the user has set variables for the library's caches and output files, the comparison
     ignores these variables. The program's output goes to stderr."""

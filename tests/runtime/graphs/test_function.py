@@ -483,9 +483,3 @@ def test_a_function_that_cannot_be_replayed_is_refused(
     assert done.returncode == 2
     assert f"--graph {function}: " in done.stderr and words in done.stderr
     assert not out.exists()
-
-
-def test_forms_without_graphs_are_refused(tmp_path: Path) -> None:
-    done = command("lower", SOURCE, "--graph", "scale", "--emit", "mlir", "-o", tmp_path / "out")
-    assert done.returncode == 2
-    assert "--graph is for objects, executables and libraries" in done.stderr

@@ -1,6 +1,5 @@
-"""Tests graphs, external streams, MGPU_RT_SYNC=lazy and MGPU_RT_EXCLUSIVE together with hooks and
-runtimes. Each test shows which part answers a call, or which parts exclude each other
-(csrc/runtime/abi/override.h)."""
+"""Tests graphs and external streams together with hooks and runtimes. Each test shows which part
+answers a call, or which parts exclude each other (csrc/runtime/abi/override.h)."""
 
 from __future__ import annotations
 
@@ -210,33 +209,3 @@ def test_a_hook_looks_at_no_launch_that_is_captured(mgpu: Mgpu) -> None:
         assert [len(times) for _, times in hook.times.values()] == [1]
     assert mgpu.count("hipModuleLaunchKernel") == 2
     assert mgpu.stderr().count("the hook looks at no launch that a stream captures") == 1
-
-
-# ---- MGPU_RT_EXCLUSIVE, and postponed waits ------------------------------------------------------
-
-
-@in_child(HIPSTUB_ASYNC="held", MGPU_RT_SYNC="lazy", MGPU_RT_EXCLUSIVE="on", **alone)
-def test_nothing_is_put_off_that_an_override_may_see(mgpu: Mgpu) -> None:
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    mgpu.Memset32(block, 1, 1, stream)
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.pending(stream) == 1
-    with overridden(mgpu):
-        assert mgpu.pending(stream) == 0
-        mgpu.Memset32(block, 1, 1, stream)
-        mgpu.StreamSynchronize(stream)
-        assert mgpu.pending(stream) == 0
-
-
-@in_child(HIPSTUB_ASYNC="held", MGPU_RT_EXCLUSIVE="on", **alone)
-def test_an_override_ends_the_word_that_nobody_else_calls_hip(mgpu: Mgpu) -> None:
-    """The override submits work by calling HIP directly, as a runtime in Python does."""
-    stream = mgpu.StreamCreate()
-    block = mgpu.MemAlloc(KIB, stream, False)
-    with overridden(mgpu):
-        at = mgpu.for_stub(block), 1, KIB, mgpu.for_stub(stream)
-        assert mgpu.stub.hipMemsetAsync(*at) == 0
-    assert mgpu.pending(stream) == 1
-    mgpu.StreamSynchronize(stream)
-    assert mgpu.pending(stream) == 0

@@ -47,15 +47,6 @@ def test_cached_memory_is_not_freed_at_exit(python: dict[str, str], tmp_path: Pa
         assert (log["misuse"], result.stderr) == ([], "")
 
 
-def test_statistics_count_device_memory(tmp_path: Path) -> None:
-    result, _ = run(1, tmp_path, MGPU_RT_STATS="/dev/null")
-    stats = json.loads(result.stdout)
-    (memory,) = stats["memory"].values()
-    assert memory["allocated"] == 1024
-    cache = stats["cache"]["memory"]
-    assert (cache["hits"], cache["misses"], cache["evictions"]) == (0, 3, 0)
-
-
 DESTROYED_AT_WORK = """
 import mgpu_rt
 runtime = mgpu_rt.load()

@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
@@ -53,26 +52,12 @@ def folder_beside(output: str) -> Iterator[Path]:
         folder.rmdir()
 
 
-class Failures(NamedTuple):
-    calls: int  # failed calls
-    lost: int  # processes whose failed calls are unknown
-
-    def __str__(self) -> str:
-        told = []
-        if self.calls:
-            told.append(f"{self.calls} call{'s' * (self.calls != 1)} failed")
-        if self.lost:
-            lost = "recording is" if self.lost == 1 else "recordings are"
-            told.append(f"{self.lost} {lost} lost")
-        return " and ".join(told)
-
-
-def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes: bool) -> Failures:
+def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes: bool) -> str:
     """Writes the outputs of the processes that have recorded in a folder, and removes the
     recordings. An output whose name is "" is not wanted. `main` is the process that the command has
     started. The outputs of a process that still runs have its calls so far. A recording that cannot
     be converted stays, and a line says why. With `notes`, prints what the table at exit does not
-    show."""
+    show. Returns how many calls failed, and how many recordings are lost; "" if none."""
     outputs = ((stats_json, statistics.statistics_text), (trace_file, trace))
     taken: set[str] = set()
     failed = 0
@@ -95,7 +80,10 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes:
             file.unlink(missing_ok=True)
         except CommandError as error:
             say(f"mgpu-rt: {error.message.rstrip('.')}; the recording stays in '{file}'")
-    return Failures(failed, lost)
+    told = [f"{failed} call{'s' * (failed != 1)} failed"] if failed else []
+    if lost:
+        told.append(f"{lost} {'recording is' if lost == 1 else 'recordings are'} lost")
+    return " and ".join(told)
 
 
 def _recordings(folder: Path, main: int) -> tuple[list[tuple[Path, Recording]], int]:

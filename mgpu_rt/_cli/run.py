@@ -157,7 +157,7 @@ def _record(
         failed = recording.convert(folder, stats_json, trace, child, notes=table)
     if why := executable.reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
-    if fail_on_error and any(failed) and status == 0:
+    if fail_on_error and failed and status == 0:
         click.echo(f"mgpu-rt: {failed}, so the exit status is 1 in place of 0", err=True)
         raise SystemExit(1)
     executable.end_as(status)

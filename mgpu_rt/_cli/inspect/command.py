@@ -23,7 +23,7 @@ def inspect(file: str, device: str, no_device: bool) -> None:
     """
     from mgpu_rt._cli import files
     from mgpu_rt._cli.inspect import listing
-    from mgpu_rt._cli.inspect.fit import Fit, compare
+    from mgpu_rt._cli.inspect.fit import compare
     from mgpu_rt._images import find, sharing
     from mgpu_rt._packages import need_readers
 
@@ -32,8 +32,12 @@ def inspect(file: str, device: str, no_device: bool) -> None:
         contents = find.contents(files.read(file, "name a file that holds images"), f"'{file}'")
         for image in contents.images:
             image.private = sharing.why_not_shared(image.loaded)
-        unasked = Fit(unasked="--no-device")
-        fit = unasked if no_device else compare(contents.images, device)
     except (ModuleNotFoundError, find.NothingFound, sharing.NotBuilt) as error:
         raise CommandError(str(error)) from None
-    click.echo("\n".join(listing.lines(file, contents, fit)))
+    unasked, answers = "--no-device", [[] for _ in contents.images]
+    if not no_device:
+        try:
+            unasked, answers = "", compare(contents.images, device)
+        except CommandError as error:
+            unasked = error.message
+    click.echo("\n".join(listing.lines(file, contents, answers, unasked)))

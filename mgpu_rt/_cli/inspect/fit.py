@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from mgpu_rt._cli import hip_devices, preload
 from mgpu_rt._cli.errors import CommandError
@@ -18,44 +17,33 @@ _TAKEN = ((60400000, (4, 5, 6)), (50700000, (4, 5)), (0, (4,)))
 _NVIDIAS = (CUBIN, FATBIN, PTX)
 
 
-class Answer(NamedTuple):
-    device: str
-    reason: str  # why the image does not fit the device; "": it fits
-
-
-class Fit(NamedTuple):
-    """The answers for all images of a file, in order, or the reason why no HIP was asked."""
-
-    release: str = ""
-    answers: Sequence[Sequence[Answer]] = ()
-    unasked: str = ""
-
-
 def compare(
     images: Sequence[ImageDescription], device: str, base: Mapping[str, str] = os.environ
-) -> Fit:
+) -> list[list[tuple[str, str]]]:
     """Compares images with the device of `mgpu-rt run --device DEVICE`; `auto` starts no software
-    GPU."""
-    try:
-        if device == "auto":
-            device, why = preload.automatic(base)
-            if device == "softgpu":
-                reason = why.partition(":")[0]
-                return Fit(unasked=f"{reason}; --device softgpu asks HIP with an emulated device")
-        asked = hip_devices.of(device, base)
-    except CommandError as error:
-        return Fit(unasked=error.message)
+    GPU. Returns for each image a row for each device: HIP's release, and whether the image fits the
+    device. Raises CommandError with the reason why no HIP was asked."""
+    if device == "auto":
+        device, why = preload.automatic(base)
+        if device == "softgpu":
+            reason = why.partition(":")[0]
+            raise CommandError(f"{reason}; --device softgpu asks HIP with an emulated device")
+    asked = hip_devices.of(device, base)
     version, devices = asked["version"], asked["devices"]
     release = ".".join((hip_release(version) or "").split(".")[:2])
     version = 0 if device == "cuda" else version
-    answers = [
+    return [
         [
-            Answer(f"{number}: {each['name']}", _reason(image, each["target"], version))
+            (f"HIP {release}", f"{number}: {each['name']}: {_answer(image, each, version)}")
             for number, each in enumerate(devices)
         ]
         for image in images
     ]
-    return Fit(release, answers)
+
+
+def _answer(image: ImageDescription, device: Mapping[str, str], version: int) -> str:
+    reason = _reason(image, device["target"], version)
+    return f"does not fit: {reason}" if reason else "fits"
 
 
 def _reason(image: ImageDescription, target: str, version: int) -> str:

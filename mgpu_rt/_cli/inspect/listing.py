@@ -5,44 +5,40 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 
-from mgpu_rt._cli.inspect.fit import Answer, Fit
 from mgpu_rt._images import kernel_names
 from mgpu_rt._images.find import Contents
 from mgpu_rt._images.model import PTX, ImageDescription, KernelDescription, with_article
 from mgpu_rt._text import NONE, columns, printable
 
+Rows = Sequence[tuple[str, str]]
 
-def lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
-    """For people. Names come from the file, and may contain terminal control codes."""
-    for line in _lines(path, contents, fit):
+
+def lines(path: str, contents: Contents, answers: Sequence[Rows], unasked: str) -> Iterator[str]:
+    """Yields the lines for people. `answers` are HIP's rows for each image, and `unasked` is the
+    reason if no HIP was asked. Names come from the file, and may contain terminal control codes."""
+    for line in _lines(path, contents, answers):
         yield printable(line)
+    if unasked:
+        yield ""
+        yield printable(f"HIP was not asked: {unasked}")
 
 
-def _lines(path: str, contents: Contents, fit: Fit) -> Iterator[str]:
+def _lines(path: str, contents: Contents, answers: Sequence[Rows]) -> Iterator[str]:
     count = len(contents.images)
     itself = not contents.images[0].where
     if not itself:
         yield f"{path}: {contents.kind}, {count} image{'s' if count > 1 else ''}"
-    answers = fit.answers or [[] for _ in contents.images]
     known = kernel_names.shown(contents.images)
     for image, said in zip(contents.images, answers, strict=True):
         yield from () if itself else ("",)
         yield f"{path if itself else image.where}: {_title(image)}"
-        yield from _image(image, said, fit, known)
-    if fit.unasked:
-        yield ""
-        yield f"HIP was not asked: {fit.unasked}"
+        yield from _image(image, said, known)
 
 
 def _image(
-    image: ImageDescription,
-    said: Sequence[Answer],
-    fit: Fit,
-    known: Mapping[tuple[str, str], str],
+    image: ImageDescription, said: Rows, known: Mapping[tuple[str, str], str]
 ) -> Iterator[str]:
-    rows = [("cache", _cache(image)), *_facts(image)]
-    rows += [(f"HIP {fit.release}", _answer(answer)) for answer in said]
-    yield from _table(rows, 2)
+    yield from _table([("cache", _cache(image)), *_facts(image), *said], 2)
     for kernel in image.kernels:
         yield from _kernel(kernel, known[image.module, kernel.name])
     for entry in image.entries:
@@ -84,10 +80,6 @@ def _facts(image: ImageDescription) -> list[tuple[str, str]]:
     if image.unread:
         rows.append(("not read", image.unread))
     return rows
-
-
-def _answer(answer: Answer) -> str:
-    return f"{answer.device}: " + (f"does not fit: {answer.reason}" if answer.reason else "fits")
 
 
 def _threads(kernel: KernelDescription) -> str:

@@ -116,18 +116,6 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A kind of failed calls."""
-
-    function: str  # "(others)": no function of the ABI
-    error: str  # HIP's name for it
-
-    def told(self, calls: int) -> str:
-        which = f"{calls} call{'s' * (calls != 1)} of {shown(self.function)}"
-        return f"{which} failed with {shown(self.error)}"
-
-
-@dataclass(frozen=True)
 class Module:
     image: str  # its hash
     bytes: int
@@ -181,7 +169,8 @@ class Statistics:
     program: dict[str, Counter]
     driver: dict[str, Counter]
     caches: dict[str, Cache]
-    failed: dict[Failure, int] = field(default_factory=dict)  # calls
+    #: The failed calls of each function with each error. "(others)": no function of the ABI.
+    failed: dict[tuple[str, str], int] = field(default_factory=dict)
     overridden: int = 0  # calls whose driver calls were not counted
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
@@ -197,7 +186,10 @@ class Statistics:
 
     @property
     def failures(self) -> list[str]:
-        return [failure.told(calls) for failure, calls in self.failed.items()]
+        return [
+            f"{calls} call{'s' * (calls != 1)} of {shown(function)} failed with {shown(error)}"
+            for (function, error), calls in self.failed.items()
+        ]
 
     @property
     def is_stock(self) -> bool:
@@ -259,7 +251,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             program=_named(Counter, given.get("abi", {})),
             driver=_named(Counter, given.get("hip", {})),
             caches=_named(Cache, raw["cache"]),
-            failed={_read(Failure, row): row["calls"] for row in given.get("failed", [])},
+            failed={(r["function"], r["error"]): r["calls"] for r in given.get("failed", [])},
             overridden=given.get("overridden", 0),
             kernels=_named(Counter, given.get("kernels", {}), calls="launches"),
             copies=_named(Copies, given.get("copies", {})),

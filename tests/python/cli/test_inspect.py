@@ -29,22 +29,26 @@ from tests.support.sources import SOURCES
 DESCRIBES = """
 import json, sys
 from pathlib import Path
+from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.inspect.fit import compare
 from mgpu_rt._images import find
 file, device = sys.argv[1:]
 images = find.read(Path(file)).images
-fit = compare(images, device)
+unasked, answers = "", [[] for _ in images]
+try:
+    answers = compare(images, device)
+except CommandError as error:
+    unasked = error.message
 print(json.dumps({
-    "unasked": fit.unasked,
-    "release": fit.release,
+    "unasked": unasked,
     "images": [
         {
             "target": image.target,
             "kernels": [kernel.name for kernel in image.kernels],
             "undefined": image.undefined,
-            "answers": [answer._asdict() for answer in said],
+            "answers": said,
         }
-        for image, said in zip(images, fit.answers or [[] for _ in images], strict=True)
+        for image, said in zip(images, answers, strict=True)
     ],
 }))
 """
@@ -124,16 +128,17 @@ def test_each_device_has_its_own_answer(case: str, tmp_path: Path) -> None:
     path = corpus.holder(tmp_path, make()) if "damaged" in case else written(tmp_path, make())
     report = inspect(path, "softgpu", MGPU_RT_HIP="", MGPU_RT_SOFTGPU=devices)
     answers = report["images"][0]["answers"]
-    for said, chip in zip(answers, devices.split(","), strict=True):
-        assert f" {chip} (emulated)" in said["device"]
-    for said, reason in zip(answers, reasons, strict=True):
-        assert (reason in said["reason"], not said["reason"]) == (True, not reason)
+    for (_, said), chip, reason in zip(answers, devices.split(","), reasons, strict=True):
+        device, _, answer = said.partition(" (emulated): ")
+        assert device.endswith(f" {chip}")
+        assert (reason in answer, answer == "fits") == (True, not reason)
 
 
 def test_nvidias_images_fit_nvidias_driver(tmp_path: Path) -> None:
     path = written(tmp_path, lower.code_object(SOURCES["forum"], "sm_90", image="isa"))
     report = inspect(path, "cuda", MGPU_RT_CUDA=str(CUSTUB), MGPU_RT_HIP="")
-    assert [said["reason"] for said in report["images"][0]["answers"]] == ["", ""]
+    answers = report["images"][0]["answers"]
+    assert [said.endswith(": fits") for _, said in answers] == [True, True]
     (image,) = report["images"]
     assert (image["target"], image["kernels"]) == ("sm_90", ["test_func"])
 
@@ -179,9 +184,9 @@ def stub_of_hip(tmp_path: Path, count: str = "", version: int = 60400000) -> str
 )
 def test_a_feature_is_named_if_it_is_the_cause(target: str, words: str, tmp_path: Path) -> None:
     path = written(tmp_path, bundle_for(target))
-    (said,) = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path))["images"][0]["answers"]
-    assert (words in said["reason"], not said["reason"]) == (True, not words)
-    assert ("HSA_XNACK=1" in said["reason"]) is (target == "gfx90a:xnack+")
+    ((_, said),) = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path))["images"][0]["answers"]
+    assert (words in said, said.endswith(": fits")) == (True, not words)
+    assert ("HSA_XNACK=1" in said) is (target == "gfx90a:xnack+")
 
 
 def bundle_for(target: str) -> bytes:
@@ -225,8 +230,8 @@ def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, only_image(made))
     report = inspect(path, MGPU_RT_HIP=stub_of_hip(tmp_path))
     assert report["images"][0]["undefined"] == ["elsewhere"]
-    (said,) = report["images"][0]["answers"]
-    assert said["reason"] == "it needs elsewhere, which no code object defines"
+    ((_, said),) = report["images"][0]["answers"]
+    assert said.endswith(": does not fit: it needs elsewhere, which no code object defines")
 
 
 @pytest.mark.parametrize(
@@ -240,11 +245,9 @@ def test_each_release_names_the_versions_that_it_takes(
     (test_advice.py)."""
     named = stub_of_hip(tmp_path, version=version)
     report = inspect(written(tmp_path, forum(3)), MGPU_RT_HIP=named)
-    assert report["release"] == f"{version // 10000000}.{version // 100000 % 100}"
-    (said,) = report["images"][0]["answers"]
-    assert said["reason"].endswith(
-        f"the code object has version 3, but this HIP takes version {known}"
-    )
+    ((hip, said),) = report["images"][0]["answers"]
+    assert hip == f"HIP {version // 10000000}.{version // 100000 % 100}"
+    assert said.endswith(f"the code object has version 3, but this HIP takes version {known}")
 
 
 def test_a_missing_hip_is_named(tmp_path: Path) -> None:

@@ -91,8 +91,6 @@ def make(
         if launch is None and len(opened.launches) > 1:
             many = len(opened.launches)
             say(f"mgpu-rt: launch 1 of {many} in this recording; --launch chooses another")
-        for words in opened.launches[: launch or 1][-1].not_recorded:
-            say(f"mgpu-rt: not recorded: {words}")
         number = (launch or 1) - 1
         kernel = opened.launches[number].kernel if image else ""
         other = choose(image, kernel)[1].loaded if image else None

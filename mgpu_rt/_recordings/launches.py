@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from mgpu_rt import __version__
+from mgpu_rt._images import model
 from mgpu_rt._recordings.folder import LAUNCH
 from mgpu_rt._text import shown
 
-FORMAT = 3
+FORMAT = 4
 
 
 class Damaged(ValueError):
@@ -44,7 +46,7 @@ class Argument:
 @dataclass(frozen=True)
 class RecordedLaunch:
     """A recorded launch. `image` is the hash of the image. `shared` is the size of dynamic memory
-    in bytes. `folders` contain the files that are named by hashes."""
+    in bytes. `folder` contains the files that are named by hashes."""
 
     kernel: str
     label: str
@@ -54,22 +56,28 @@ class RecordedLaunch:
     shared: int
     arguments: tuple[Argument, ...]
     blocks: tuple[Block, ...]
-    not_recorded: tuple[str, ...] = ()
     number: int = 1  # count among this kernel's launches
-    folders: tuple[Path, ...] = field(default=(), compare=False)
+    folder: Path = field(default=Path(), compare=False)
 
     def content(self, name: str) -> bytes:
         """Returns the content with this hash. Raises Damaged if the file's hash has changed."""
-        paths = [folder / name for folder in self.folders]
-        path = next((path for path in paths if path.exists()), paths[0])
-        content = path.read_bytes()
+        content = (self.folder / name).read_bytes()
         if hashlib.sha256(content).hexdigest() != name:
-            raise Damaged(f"'{path.parent}': {name} is not what was recorded")
+            raise Damaged(f"'{self.folder}': {name} is not what was recorded")
         return content
+
+    def unrecorded(self, parameters: Sequence[model.Argument]) -> Iterator[str]:
+        """Names the memory of each argument that is a pointer, according to the image, and whose
+        memory was not found."""
+        pairs = zip(self.arguments, parameters, strict=True)
+        for number, (argument, parameter) in enumerate(pairs):
+            if parameter.is_pointer and argument.block is None and any(argument.content):
+                address = int.from_bytes(argument.content, "little")
+                yield f"what argument {number} points to, {address:#x}: no device memory of HIP's"
 
     def as_json(self) -> bytes:
         """Returns the description that `read` reads."""
-        known = {name: value for name, value in asdict(self).items() if name != "folders"}
+        known = {name: value for name, value in asdict(self).items() if name != "folder"}
         head = {"format": FORMAT, "mgpu_rt": __version__}
         return json.dumps({**head, **known}, default=bytes.hex).encode()
 
@@ -84,9 +92,9 @@ def read(folder: Path) -> RecordedLaunch:
         if any((block.asked or 0) > block.size for block in blocks):
             raise Damaged("a block has fewer bytes than the program asked for")
         values = {each.name: found[each.name] for each in fields(RecordedLaunch)[:-1]}
-        tuples = {name: tuple(values[name]) for name in ("grid", "block", "not_recorded")}
+        tuples = {name: tuple(values[name]) for name in ("grid", "block")}
         given = tuple(_argument(each, blocks) for each in found["arguments"])
-        made = {"blocks": blocks, "arguments": given, "folders": (folder,)}
+        made = {"blocks": blocks, "arguments": given, "folder": folder}
         return RecordedLaunch(**{**values, **tuples, **made})
     except (LookupError, TypeError, RecursionError, ValueError) as error:
         why = str(error) if isinstance(error, Damaged) else repr(error)

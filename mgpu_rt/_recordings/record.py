@@ -61,7 +61,6 @@ def recording(
         later = Hip.of_process().last_error()
         if later and later != error:
             raise NotRecorded(f"it failed with {later}")
-        arguments = [*map(_argument, kernel.arguments, launch.raw, repeat(buffers))]
         recorded = RecordedLaunch(
             kernel=kernel.name,
             label=label,
@@ -69,9 +68,8 @@ def recording(
             grid=launch.grid,
             block=launch.block,
             shared=launch.shared,
-            arguments=tuple(arguments),
+            arguments=tuple(map(_argument, kernel.arguments, launch.raw, repeat(buffers))),
             blocks=tuple(map(_block, buffers, before, contents(), repeat(asked))),
-            not_recorded=tuple(_missing(launch, arguments)),
             number=number,
         )
         folder.finish(recorded.as_json())
@@ -80,7 +78,7 @@ def recording(
         raise
     size = sum(buffer.size for buffer in buffers)
     said = f"recorded launch {number} of {label}, {size} bytes, in {path}"
-    yield [said, *(f"not recorded: {words}" for words in recorded.not_recorded)]
+    yield [said, *(f"not recorded: {words}" for words in recorded.unrecorded(kernel.arguments))]
 
 
 def _content(launch: Launch, buffers: Sequence[Buffer], number: int) -> bytes:
@@ -104,15 +102,6 @@ def _argument(description: model.Argument, raw: bytes, buffers: Sequence[Buffer]
         if buffer.address <= address < buffer.address + buffer.size:
             return Argument(raw, at, address - buffer.address)
     return Argument(raw)
-
-
-def _missing(launch: Launch, arguments: Sequence[Argument]) -> Iterator[str]:
-    """Yields the pointers whose memory was not found."""
-    for number, argument in enumerate(arguments):
-        is_pointer = launch.kernel.arguments[number].is_pointer
-        if is_pointer and argument.block is None and any(argument.content):
-            address = int.from_bytes(argument.content, "little")
-            yield f"what argument {number} points to, {address:#x}: no device memory of HIP's"
 
 
 class Record(LaunchHook):

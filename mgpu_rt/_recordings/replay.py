@@ -142,7 +142,7 @@ def _contents(launch: RecordedLaunch, block: Block) -> tuple[bytes, bytes]:
     before, after = launch.content(block.before), launch.content(block.after)
     if not len(before) == len(after) == block.size:
         raise Damaged(
-            f"'{launch.folders[0]}' is damaged: a block of {block.size} bytes has {len(before)} "
+            f"'{launch.folder}' is damaged: a block of {block.size} bytes has {len(before)} "
             f"before the launch and {len(after)} after it"
         )
     size = block.asked or block.size
@@ -169,12 +169,8 @@ def _kernel_for(launch: RecordedLaunch, code: bytes) -> KernelDescription:
     for number, (argument, parameter) in enumerate(zip(launch.arguments, taken, strict=True)):
         if argument.block is not None and not (parameter.may_point and parameter.size == POINTER):
             raise ValueError(f"kernel '{name}' takes no pointer as argument {number}")
-        if argument.block is None and parameter.is_pointer and any(argument.content):
-            address = int.from_bytes(argument.content, "little")
-            raise ValueError(
-                f"argument {number} of kernel '{name}' points to {address:#x}, and the recording "
-                f"lacks the memory there"
-            )
+    for words in launch.unrecorded(taken):
+        raise ValueError(f"for kernel '{name}' the recording lacks {words}")
     return kernel
 
 

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from mgpu_rt._cli import child, executable, overrides, preload, source, terminal
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._images import image as images
 from mgpu_rt._recordings import notes
 from mgpu_rt._recordings.difference import Allowed, Difference, differences
 from mgpu_rt._recordings.folder import LAUNCH, LaunchFolder
 from mgpu_rt._recordings.launches import RecordedLaunch
 from mgpu_rt._recordings.replay import Recording
 from mgpu_rt._text import shown
+from mgpu_rt.runtime._objects import Image
 
 BATCH = 16  # launches that one more run of each side records completely, with a tolerance
 
@@ -298,13 +298,12 @@ def _argument(launch: RecordedLaunch, block: int) -> int:
 def _record_crossed(pair: Pair, path: Path) -> None:
     """Records the second side's launch with the first side's memory."""
     _, before, after = pair
-    crossed = replace(after, blocks=before.blocks, folders=after.folders + before.folders)
-    if _alike(pair):
-        crossed = replace(crossed, arguments=before.arguments)
+    arguments = before.arguments if _alike(pair) else after.arguments
     folder = LaunchFolder(path)
-    for content in {crossed.image, *(n for b in crossed.blocks for n in (b.before, b.after))}:
-        folder.keep(crossed.content(content))
-    folder.finish(crossed.as_json())
+    folder.keep(after.content(after.image))
+    for name in {name for block in before.blocks for name in (block.before, block.after)}:
+        folder.keep(before.content(name))
+    folder.finish(replace(after, blocks=before.blocks, arguments=arguments).as_json())
 
 
 def _verdict(after: Side, allowed: Allowed, crossed: Path, cause: str, inputs_differ: bool) -> str:
@@ -334,14 +333,17 @@ def _holes(pairs: Sequence[Pair], is_lost: bool) -> Iterator[str]:
     launches = [launch for pair in pairs for launch in pair[1:]]
     if is_lost:
         yield "not compared: launches that failed or could not be recorded"
-    if unknown := [words for launch in launches for words in launch.not_recorded]:
+    one_of_each = {launch.image: launch for launch in launches}
+    images = {name: Image(launch.content(name)) for name, launch in one_of_each.items()}
+    unknown: list[str] = []
+    for launch in launches:
+        kernel = images[launch.image].kernels.get(launch.kernel)
+        unknown += launch.unrecorded((kernel and kernel.parameters) or ())
+    if unknown:
         yield f"not compared, at {len(unknown)} places: {unknown[0]}"
-    names: set[str] = set()
-    for name, launch in {launch.image: launch for launch in launches}.items():
-        found = images.at(launch.content(name))
-        for part in found.parts if found else []:
-            names |= {shown(variable.name) for variable in part.globals}
-    if names:
+    described = [image.description for image in images.values() if image.description]
+    parts = [part for description in described for part in description.parts]
+    if names := {shown(variable.name) for part in parts for variable in part.globals}:
         listed = ", ".join(f"'{name}'" for name in sorted(names)[:3])
         yield f"not compared: variables that kernels can write, {listed}"
     if pairs and not any(pair.before.blocks for pair in pairs):

@@ -235,7 +235,6 @@ def test_a_launch_without_device_memory_is_not_called_equal(
     searched: Searched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = dataclasses.replace(launch("k"), blocks=(), arguments=())
-    monkeypatch.setattr(search.images, "at", lambda _: None)
     monkeypatch.setattr(RecordedLaunch, "content", lambda *_: b"")
     lines, status = searched([bare], [bare])
     assert status == 2 and lines[2:] == [

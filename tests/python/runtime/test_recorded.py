@@ -15,7 +15,7 @@ from tests.python.runtime.hooked import changed, write_launches
 HASH = 64 * "0"
 BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH, "asked": None}
 LAUNCH = {
-    "format": 3,
+    "format": 4,
     "number": 1,
     "kernel": "k",
     "label": "k",
@@ -25,7 +25,6 @@ LAUNCH = {
     "shared": 0,
     "arguments": [{"content": "00", "block": None, "offset": 0}],
     "blocks": [BLOCK],
-    "not_recorded": [],
 }
 INSIDE = {"content": "", "block": 0, "offset": 0}
 WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
@@ -38,7 +37,7 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
         (b"\xff\n", ""),
         (b"[" * 100_000 + b"\n", ""),
         (b"", ""),
-        ({**LAUNCH, "format": 2}, "its format is not 3"),
+        ({**LAUNCH, "format": 3}, "its format is not 4"),
         (WITHOUT, "KeyError('grid')"),
         ({**LAUNCH, "block": 5}, "TypeError("),
         ({**LAUNCH, "blocks": [5]}, "TypeError("),
@@ -98,7 +97,7 @@ def test_a_whole_launch_is_taken(tmp_path: Path) -> None:
         ),
         (
             lambda launch: launch["arguments"][1].update(block=None),
-            "argument 1 of kernel 'halve' points to 0x",
+            "for kernel 'halve' the recording lacks what argument 1 points to, 0x",
         ),
         (lambda launch: launch.update(kernel="spo\x1bil"), r"has no kernel 'spo\u001bil': it has "),
         (lambda launch: launch["blocks"][0].update(size=9), "a block of 9 bytes has 256 before"),

@@ -304,68 +304,52 @@ void witness_install(void) {
 
 /* ---- registration ---- */
 
-/* Functions that only answer questions, and hipInit and hipSetDevice. hipMemGetInfo is not in the
- * list, because its answer counts memory that the library caches. hipStreamQuery is not in the list
- * either, because it may order the work of streams (docs/questions.md). */
-static const char *const harmless[] = {
-    "hipApiName",
-    "hipChooseDevice",
-    "hipChooseDeviceR0000",
-    "hipChooseDeviceR0600",
-    "hipDeviceCanAccessPeer",
-    "hipDeviceComputeCapability",
-    "hipDeviceGet",
-    "hipDeviceGetAttribute",
-    "hipDeviceGetByPCIBusId",
-    "hipDeviceGetName",
-    "hipDeviceGetP2PAttribute",
-    "hipDeviceGetPCIBusId",
-    "hipDeviceGetUuid",
-    "hipDeviceTotalMem",
-    "hipDriverGetVersion",
-    "hipExtGetLastError",
-    "hipFuncGetAttributes",
-    "hipGetDevice",
-    "hipGetDeviceCount",
-    "hipGetDeviceProperties",
-    "hipGetDevicePropertiesR0000",
-    "hipGetDevicePropertiesR0600",
-    "hipGetErrorName",
-    "hipGetErrorString",
-    "hipGetLastError",
-    "hipInit",
-    "hipMemGetAddressRange",
-    "hipPeekAtLastError",
-    "hipPointerGetAttribute",
-    "hipPointerGetAttributes",
-    "hipRuntimeGetVersion",
-    "hipSetDevice",
-    "hipStreamGetCaptureInfo",
-    "hipStreamGetCaptureInfo_v2",
-    "hipStreamGetDevice",
-    "hipStreamGetFlags",
-    "hipStreamGetPriority",
-    "hipStreamIsCapturing",
-};
-
-static const char *const of_addresses[] = {
-    "hipMemGetAddressRange",
-    "hipPointerGetAttribute",
-    "hipPointerGetAttributes",
-};
-
-static bool is_in(const char *const *list, size_t count, const char *name) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, list[i]) == 0)
-            return true;
-    return false;
-}
-
-/* Each begins with one of these words: hipMallocAsync, hipFreeArray. */
+/* The functions that only answer questions, and hipInit and hipSetDevice, are harmless.
+ * hipMemGetInfo is not harmless, because its answer counts memory that the library caches. Nor is
+ * hipStreamQuery, because it may order the work of streams (docs/questions.md). The names of other
+ * functions begin with the words in their rows: hipMallocAsync, hipFreeArray. */
 static const struct {
-    const char *begin;
+    const char *name;
     unsigned kind;
-} beginnings[] = {
+} known_functions[] = {
+    {"hipApiName", HARMLESS},
+    {"hipChooseDevice", HARMLESS},
+    {"hipChooseDeviceR0000", HARMLESS},
+    {"hipChooseDeviceR0600", HARMLESS},
+    {"hipDeviceCanAccessPeer", HARMLESS},
+    {"hipDeviceComputeCapability", HARMLESS},
+    {"hipDeviceGet", HARMLESS},
+    {"hipDeviceGetAttribute", HARMLESS},
+    {"hipDeviceGetByPCIBusId", HARMLESS},
+    {"hipDeviceGetName", HARMLESS},
+    {"hipDeviceGetP2PAttribute", HARMLESS},
+    {"hipDeviceGetPCIBusId", HARMLESS},
+    {"hipDeviceGetUuid", HARMLESS},
+    {"hipDeviceTotalMem", HARMLESS},
+    {"hipDriverGetVersion", HARMLESS},
+    {"hipExtGetLastError", HARMLESS},
+    {"hipFuncGetAttributes", HARMLESS},
+    {"hipGetDevice", HARMLESS},
+    {"hipGetDeviceCount", HARMLESS},
+    {"hipGetDeviceProperties", HARMLESS},
+    {"hipGetDevicePropertiesR0000", HARMLESS},
+    {"hipGetDevicePropertiesR0600", HARMLESS},
+    {"hipGetErrorName", HARMLESS},
+    {"hipGetErrorString", HARMLESS},
+    {"hipGetLastError", HARMLESS},
+    {"hipInit", HARMLESS},
+    {"hipMemGetAddressRange", HARMLESS | OF_ADDRESSES},
+    {"hipPeekAtLastError", HARMLESS},
+    {"hipPointerGetAttribute", HARMLESS | OF_ADDRESSES},
+    {"hipPointerGetAttributes", HARMLESS | OF_ADDRESSES},
+    {"hipRuntimeGetVersion", HARMLESS},
+    {"hipSetDevice", HARMLESS},
+    {"hipStreamGetCaptureInfo", HARMLESS},
+    {"hipStreamGetCaptureInfo_v2", HARMLESS},
+    {"hipStreamGetDevice", HARMLESS},
+    {"hipStreamGetFlags", HARMLESS},
+    {"hipStreamGetPriority", HARMLESS},
+    {"hipStreamIsCapturing", HARMLESS},
     {"hipGraph", OF_GRAPHS},
     {"hipStreamBeginCapture", OF_GRAPHS},
     {"hipArray3DCreate", ALLOCATES},
@@ -390,13 +374,11 @@ static const struct {
 
 static uint8_t kind_of(const char *name) {
     unsigned kind = 0;
-    if (is_in(harmless, sizeof harmless / sizeof *harmless, name))
-        kind |= HARMLESS;
-    if (is_in(of_addresses, sizeof of_addresses / sizeof *of_addresses, name))
-        kind |= OF_ADDRESSES;
-    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
-        if (strncmp(name, beginnings[i].begin, strlen(beginnings[i].begin)) == 0)
-            kind |= beginnings[i].kind;
+    for (size_t i = 0; i < sizeof known_functions / sizeof *known_functions; i++) {
+        const size_t end = known_functions[i].kind & HARMLESS ? 1 : 0; /* the whole name */
+        if (strncmp(name, known_functions[i].name, strlen(known_functions[i].name) + end) == 0)
+            kind |= known_functions[i].kind;
+    }
     return (uint8_t)kind;
 }
 

@@ -87,7 +87,7 @@ static bool resolve_sparse(void *library, const char *prefix) {
 }
 
 /* These libraries contain no LLVM, so RTLD_LOCAL suffices to separate them from the program
- * (symbols.h). The libraries find HIP by its SONAME, because HIP is open. */
+ * (symbols.c). The libraries find HIP by its SONAME, because HIP is open. */
 static void *open_file(const char *folder, const char *name) {
     char path[PATH_BYTES];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, folder[0] ? "/" : "", name);

@@ -7,7 +7,6 @@
 #include "mgpu_rt_private.h"
 #include "process/lines.h"
 #include "process/mapped.h"
-#include "streams/events.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
 #include "telemetry/recording/recorder.h"

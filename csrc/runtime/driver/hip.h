@@ -65,6 +65,20 @@ bool hip_open(struct hip_library *library, const char *wanted, bool silent);
  * library, so the constructors of all libraries must have run. */
 bool hip_is_shared(void);
 
+/* ---- symbols.c: keeps HIP's compiler apart from the LLVM of the program ---- */
+
+/* Returns true if HIP's symbols must be bound within HIP: if the program has an LLVM or MLIR whose
+ * symbols are global. The caller must call this function before HIP is opened. The function may
+ * print advice. */
+bool symbols_own(void);
+
+/* Opens the compiler that HIP will load, and binds the compiler's symbols within the compiler. The
+ * caller must first have opened HIP, or found HIP in the process. Does nothing if HIP has already
+ * loaded a compiler, or uses no compiler. */
+void symbols_open_compiler(void *library);
+
+/* ---- what is installed ---- */
+
 /* Makes `hip` call the functions of `library` from now on. */
 void hip_install(const struct hip_library *library);
 
@@ -78,6 +92,12 @@ const char *hip_path(void);
 /* Returns the address of a name in the installed library, or in a library that it depends on; NULL
  * if there is none. */
 void *hip_symbol(const char *name);
+
+/* Waits until ROCr's thread has run HIP's code for all commands that have finished so far (rocr.c).
+ * HIP's code frees the resources of the commands: streams, kernels, modules. Returns after at most
+ * 20 seconds, because the thread may be in a callback of the program. Returns at once if there is
+ * no ROCr, for example over NVIDIA's driver. For exit only: not thread-safe. */
+void rocr_catch_up(void);
 
 /* Writes an error's name into `text`, or "error 1234" if the error has no name, and returns `text`.
  * Works in a process without HIP, too. */

@@ -1,7 +1,6 @@
 /* Finds HIP and opens it. */
 #include "driver/hip.h"
 #include "driver/report.h"
-#include "driver/symbols.h"
 #include "process/lines.h"
 #include "process/mapped.h"
 #include "process/options.h"

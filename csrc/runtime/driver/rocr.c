@@ -1,4 +1,4 @@
-#include "driver/rocr.h"
+/* Waits for ROCr's thread, which runs HIP's code for finished commands. */
 #include "driver/hip.h"
 
 #include <errno.h>

@@ -4,7 +4,6 @@
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
-#include "streams/events.h"
 
 static const char launch_call[] =
     "hipGraphAddKernelNode(&node, graph, dependencies, count, &params)";

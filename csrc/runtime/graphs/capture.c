@@ -9,7 +9,6 @@
 #include "graphs/graphs.h"
 #include "memory/blocks.h"
 #include "modules/modules.h"
-#include "streams/events.h"
 
 static struct advice not_captured = {
     .text = "stream %p is being captured, but this release of HIP runs launches of a module's "

@@ -1,6 +1,6 @@
 /* mgpuEventCreate, mgpuEventDestroy, mgpuEventSynchronize, mgpuEventRecord, mgpuStreamWaitEvent,
- * mgpuEventElapsedTime, and the table of events. */
-#include "streams/events.h"
+ * mgpuEventElapsedTime. HIP creates and destroys each event. The library keeps a table of those
+ * that the program holds, which tells events from streams and from other addresses. */
 #include "driver/refusal.h"
 #include "process/mapped.h"
 #include "streams/joins.h"

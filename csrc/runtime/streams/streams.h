@@ -305,6 +305,9 @@ struct stream *stream_known(hipStream_t handle);
  * the stream's address for an event. */
 bool stream_is_here(hipStream_t handle);
 
+/* Returns the event that the program holds under this handle, or NULL (events.c). */
+struct event *event_held(hipEvent_t handle);
+
 /* Visits all entries of a device or of ALL_DEVICES, also null streams and untracked work. */
 void stream_visit(int device, void (*visit)(struct stream *stream));
 

@@ -2,7 +2,6 @@
  * which streams HIP destroys. */
 #include "streams/streams_pool.h"
 #include "driver/device.h"
-#include "driver/rocr.h"
 #include "streams/held.h"
 #include "streams/lazy_sync.h"
 #include "telemetry/counters.h"

@@ -98,7 +98,7 @@ bool stream_query_all(int device);
 
 /* Destroys, at the end of the process, the idle streams that the program does not hold. Also
  * destroys the streams that the program destroyed with pending work, if that work is done now.
- * Afterwards waits until HIP has released the resources of these streams (rocr.h). */
+ * Afterwards waits until HIP has released the resources of these streams (rocr_catch_up). */
 void stream_trim_at_exit(void);
 
 extern const struct cache stream_cache;

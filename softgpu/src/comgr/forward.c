@@ -51,7 +51,7 @@ static int note_hip(struct dl_phdr_info *info, size_t size, void *path) {
 }
 
 /* HIP's compiler must not bind to symbols of an LLVM in the program
- * (csrc/runtime/driver/symbols.h). A program with its own allocator cannot use RTLD_DEEPBIND. */
+ * (csrc/runtime/driver/symbols.c). A program with its own allocator cannot use RTLD_DEEPBIND. */
 static int binding(void) {
     const char *asked = getenv("MGPU_RT_TEST_SYMBOLS");
     if (asked && strcmp(asked, "shared") == 0)

@@ -25,11 +25,14 @@ static bool plugin_is_open(void) {
     return plugin;
 }
 
-/* Some of the functions return nothing. */
-#pragma GCC diagnostic ignored "-Wpedantic"
 #define ONLY_SPARSE
 #define MGPU_FN(result, name, params, args, first, last, ...)                                      \
     result impl_##name params {                                                                    \
         return plugin_is_open() ? plugin->name args : (result)0;                                   \
+    }
+#define MGPU_VOID(name, params, args, first, last, ...)                                            \
+    void impl_##name params {                                                                      \
+        if (plugin_is_open())                                                                      \
+            plugin->name args;                                                                     \
     }
 #include "../../abi.def"

@@ -100,20 +100,6 @@ def test_kept_objects_go_back_before_hip_is_gone(program: str) -> None:
         assert calls["hipStreamCreate"] == calls["hipStreamDestroy"]
 
 
-def test_an_image_with_writable_globals_is_loaded_each_time() -> None:
-    """LLVM 19 loads the module before each launch to reset the module's globals. Only the streams
-    are therefore hoisted."""
-    hoisted = hoist(dialect("globals", 19, 7), 19)
-    assert (
-        "step: left the load of @kernels_bin_cst: kernels or the host can write to its globals, "
-        "which each load resets" in hoisted.said
-    )
-    assert "step: moved a stream" in hoisted.said
-    outcome = run("globals", 19, 7)
-    assert Counter(call["name"] for call in outcome.calls)["hipModuleLoadData"] == 7
-    assert outcome.stdout == "1\n"
-
-
 @pytest.mark.parametrize(("program", "llvm"), OFTEN)
 def test_hoisting_twice_is_hoisting_once(program: str, llvm: int) -> None:
     once = hoist(dialect(program, llvm, rounds(program)), llvm)

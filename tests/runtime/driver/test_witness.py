@@ -202,31 +202,24 @@ def test_a_replaced_callback_ends_it_for_good(mgpu: Mgpu, case: str) -> None:
     assert mgpu.stderr().count("HIP no longer reports calls to this library") == 1
 
 
-@in_child(**{**TELLS, "HIPSTUB_TELLS": "0"})
-def test_a_hip_that_does_not_report_is_queried(mgpu: Mgpu) -> None:
+#: Why the library remains one of several users from the start: variables, and whether it registers.
+QUERIED = {
+    "HIP does not report": ({"HIPSTUB_TELLS": "0"}, True),
+    "HIP was used before": ({}, False),  # HIP does not report what came before the registration
+    "a profiler": ({"GPU_CLR_PROFILE": "1"}, False),
+}
+
+
+@in_cases({case: {**TELLS, **env} for case, (env, _) in QUERIED.items()})
+def test_hip_is_queried_where_it_cannot_report(mgpu: Mgpu, case: str) -> None:
+    if case == "HIP was used before":
+        mgpu.by_hip("hipMalloc", KIB)
     loop = Loop(mgpu)
     loop.run(3)
     assert not loop.is_sole_user()
-    assert mgpu.stub.hipstub_registrations() == 1
-    assert mgpu.count(PROBE) == 1  # the first probe shows it
-
-
-@in_child(**TELLS)
-def test_queries_remain_if_hip_was_used_before(mgpu: Mgpu) -> None:
-    """HIP does not report what happened before the registration."""
-    mgpu.by_hip("hipMalloc", KIB)
-    loop = Loop(mgpu)
-    loop.run(3)
-    assert not loop.is_sole_user()
-    assert mgpu.stub.hipstub_registrations() == 0
-
-
-@in_child(**TELLS, GPU_CLR_PROFILE="1")
-def test_a_profiler_of_hip_keeps_the_reports(mgpu: Mgpu) -> None:
-    loop = Loop(mgpu)
-    loop.run(3)
-    assert not loop.is_sole_user()
-    assert mgpu.stub.hipstub_registrations() == 0
+    registers = QUERIED[case][1]
+    assert mgpu.stub.hipstub_registrations() == registers
+    assert mgpu.count(PROBE) == registers  # the first probe shows it
 
 
 UNASKED = (

@@ -15,7 +15,7 @@ import pytest
 
 from bench.setup import native
 from tests.support import instructions
-from tests.support.suites import in_check
+from tests.support.suites import in_check, sampled
 
 pytestmark = pytest.mark.skipif(
     not instructions.available(), reason="valgrind is missing: apt-get install valgrind"
@@ -105,17 +105,6 @@ def test_a_stream_that_frees_one_block_costs_little() -> None:
 
 
 @pytest.mark.check
-def test_lazy_costs_no_more_beside_many_streams() -> None:
-    """A new stream ends postponed waits if the program holds another stream."""
-    kind = "first free on a stream, streams"
-    few, many = (
-        count_objects(n, CALLS, kind=kind, MGPU_RT_EXCLUSIVE="on", MGPU_RT_SYNC="lazy")[kind]
-        for n in (FEW, MANY)
-    )
-    assert many.per_iteration() <= MOST * few.per_iteration()
-
-
-@pytest.mark.check
 def test_costs_do_not_grow_to_ten_thousand(exclusive: str = "on") -> None:
     check(9000, exclusive, 1024)
 
@@ -124,18 +113,6 @@ def test_costs_do_not_grow_to_ten_thousand(exclusive: str = "on") -> None:
 @pytest.mark.parametrize("exclusive", ("on", "off"))
 def test_costs_do_not_grow_to_a_hundred_thousand(exclusive: str) -> None:
     check(100_000, exclusive)
-
-
-@pytest.mark.nightly
-def test_held_memory_beyond_the_limit_adds_at_most_half() -> None:
-    """The program holds 400 MB. Each free then compares idle bytes with the limit, which adds 106
-    instructions to 221, beside 100,000 blocks as beside 80,000."""
-    kind = "free, allocate, held blocks"
-    few, many = (
-        count_objects(n, CALLS, kind=kind, BYTES="4096", MGPU_RT_EXCLUSIVE="on")[kind]
-        for n in (FEW, 100_000)
-    )
-    assert many.per_iteration() <= MOST * few.per_iteration()
 
 
 #: Calls beside idle blocks of 256 bytes, and how many frees the limit allows before one evicts a
@@ -167,35 +144,33 @@ def test_a_call_costs_no_more_beside_many_idle_blocks(case: str, streams: int) -
     assert cost(9000) <= MOST * cost(FEW)
 
 
-@pytest.mark.check
-def test_a_free_that_fills_a_streams_pool_costs_no_more() -> None:
-    """Beside 1,000 blocks, each measured free is the first on its stream that finds no empty place
-    in the pool."""
+HELD, LOAD = "free, allocate, held blocks", "first load, held modules of an image"
+ALONE = {"MGPU_RT_EXCLUSIVE": "on"}
+#: Kinds of calls, their variables, the number of many objects, and of calls.
+COMPARED = {
+    # A new stream ends postponed waits if the program holds another stream.
+    "lazy": ("first free on a stream, streams", {**ALONE, "MGPU_RT_SYNC": "lazy"}, MANY, CALLS),
+    # Beside 1,000 blocks, each free is the first on its stream that finds no empty place in the
+    # pool.
+    "a full pool": (FREE, {**ALONE, "STREAMS": "256"}, 1000, CALLS),
+    # Few objects exceed these limits, too. With 64 bytes, HIP frees a block and allocates the next
+    # at each free. With 2 KB, few of the blocks are idle, and one of 8 frees counts them.
+    "a limit of no block": (HELD, {"MGPU_RT_MEMORY_LIMIT": "64"}, MANY, 200),
+    "a limit of few blocks": (HELD, {"MGPU_RT_MEMORY_LIMIT": "2K"}, MANY, 200),
+    # A search for modules to evict visits all modules, so the searches become rarer as modules
+    # become more.
+    "a limit of modules": (LOAD, {"MGPU_RT_MODULE_LIMIT": "64K"}, MANY, 200),
+    # The program holds 400 MB. Each free then compares idle bytes with the limit, which adds 106
+    # instructions to 221, beside 100,000 blocks as beside 80,000.
+    "held memory": (HELD, {**ALONE, "BYTES": "4096"}, 100_000, CALLS),
+}
+
+
+@pytest.mark.parametrize("case", sampled(COMPARED, [*COMPARED][:-1]))
+def test_a_call_costs_no_more_beside_many_objects(case: str) -> None:
+    kind, variables, most, calls = COMPARED[case]
     few, many = (
-        count_objects(n, CALLS, kind=FREE, MGPU_RT_EXCLUSIVE="on", STREAMS="256")[FREE]
-        for n in (FEW, 1000)
-    )
-    assert many.per_iteration() <= MOST * few.per_iteration()
-
-
-#: Calls beyond a limit, which few objects exceed, too. With 64 bytes, HIP frees a block and
-#: allocates the next at each free. With 2 KB, few of the blocks are idle, and one of 8 frees counts
-#: them. A search for modules to evict visits all modules, so the searches become rarer as modules
-#: become more.
-BEYOND = (
-    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "64"}),
-    ("free, allocate, held blocks", {"MGPU_RT_MEMORY_LIMIT": "2K"}),
-    ("first load, held modules of an image", {"MGPU_RT_MODULE_LIMIT": "64K"}),
-)
-
-
-@pytest.mark.check
-@pytest.mark.parametrize(("kind", "limit"), BEYOND)
-def test_a_call_beyond_a_limit_costs_no_more_beside_many_objects(
-    kind: str, limit: dict[str, str]
-) -> None:
-    few, many = (
-        count_objects(number, 200, kind=kind, **limit)[kind].per_iteration()
-        for number in (FEW, MANY)
+        count_objects(number, calls, kind=kind, **variables)[kind].per_iteration()
+        for number in (FEW, most)
     )
     assert many <= MOST * few, (few, many)

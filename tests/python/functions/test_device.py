@@ -162,28 +162,6 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
     assert (array.to_host() == 6 * numbers()).all()
 
 
-@on_devices
-def test_arrays_may_end_while_a_graph_is_built(mgpu: Mgpu) -> None:
-    """Arrays that are finalised while a graph is built are released later, outside the graph."""
-    functions, array = device_library(mgpu), mgpu_rt.to_device(numbers())
-    others = [mgpu_rt.to_device(numbers()), mgpu_rt.Stream()]
-    with mgpu_rt.use_stream(mgpu_rt.Stream()):
-        others.append(functions.scaled(array, 1))
-    another = [library(DEVICE, **({"chip": CHIP, "image": "isa"} if mgpu.on_cuda else {}))]
-    held = allocated()
-    with mgpu_rt.graph() as graph:
-        functions.scale(array, 2)
-        others.clear()
-        another.clear()
-        gc.collect()
-        functions.scale(array, 3)
-        assert allocated() == held
-    assert len(graph) == 2 and allocated() < held
-    graph.replay()
-    assert (array.to_host() == 6 * numbers()).all()
-    assert mgpu.stderr() == ""
-
-
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_STATS="stats.json")
 @in_folder
 def test_functions_run_beside_other_features(mgpu: Mgpu) -> None:

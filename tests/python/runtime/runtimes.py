@@ -8,7 +8,6 @@ import threading
 import time
 from typing import Any
 
-from mgpu_rt import HipError
 from mgpu_rt.runtime import Launch, PlainRuntime, Runtime
 from mgpu_rt.runtime._base import METHODS
 
@@ -58,11 +57,6 @@ class SlowToMake(PlainRuntime):
     def stream_create(self) -> int:
         print("asked", file=sys.stderr, flush=True)
         return super().stream_create()
-
-
-class Refuses(Runtime):
-    def stream_create(self) -> int:
-        raise HipError("hipStreamCreate", 2, "hipErrorOutOfMemory")
 
 
 class Set(Runtime):

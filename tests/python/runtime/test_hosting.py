@@ -211,12 +211,6 @@ def test_an_option_of_the_command_is_named_as_it_was_written() -> None:
     assert line.startswith("mgpu_rt: --hook nowhere:Class: there is no module 'nowhere' in /")
 
 
-def test_a_hip_error_gives_null_and_the_line_of_stock() -> None:
-    done = run("runtimes:Refuses")
-    assert done.stdout == "failed\n"  # the host's text for a null
-    assert "'hipStreamCreate(&stream)' failed with 'hipErrorOutOfMemory'" in done.stderr
-
-
 # ---- the interpreter ----
 
 

@@ -104,7 +104,7 @@ open("seen", "a").write(str(len(seen)))
 """
 
 
-@pytest.mark.parametrize("words", WAITERS[2:], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", WAITERS, ids=lambda words: " ".join(words[:2]))
 def test_a_programs_own_signal_does_not_come_back(words: tuple[str, ...], tmp_path: Path) -> None:
     env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})))
     program = [COMMAND, *words, sys.executable, "-c", SIGNALS_ITSELF]

@@ -144,15 +144,9 @@ def test_a_program_runs_on_the_device_that_is_named(program: Path, tmp_path: Pat
     assert device["name"] == "softgpu gfx908 (emulated)"
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("mi", "'mi' is none of auto, hip, softgpu, cuda, gfx90a, gfx906, gfx908, gfx942"),
-        ("gfx1100", "'gfx1100' is none of auto, hip"),
-        ("", "'' is none of auto, hip"),
-    ],
-)
-def test_an_unknown_device_is_named(name: str, said: str) -> None:
+@pytest.mark.parametrize("name", ["mi", "gfx1100", ""])
+def test_an_unknown_device_is_named(name: str) -> None:
+    said = f"'{name}' is none of auto, hip, softgpu, cuda, gfx90a, gfx906, gfx908, gfx942"
     for each in ("run", "compare", "check", "replay", "doctor", "inspect"):
         result = invoke(each, "--device", name, "x")
         assert result.exit_code == 2 and said in result.stderr

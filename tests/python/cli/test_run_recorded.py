@@ -285,22 +285,6 @@ raise SystemExit(7 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 1)
     assert names(tmp_path) == ["s.json"]
 
 
-def test_a_signal_of_the_program_itself_does_not_come_back(program: Path, tmp_path: Path) -> None:
-    """A program may signal its parent process."""
-    code = f"""
-import ctypes, os, signal, time
-seen = []
-signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
-ctypes.CDLL({str(library())!r}).mgpuStreamCreate()
-os.kill(os.getppid(), signal.SIGUSR1)
-os.kill(os.getppid(), 0)
-time.sleep(0.3)
-raise SystemExit(len(seen))
-"""
-    done = run(Path(sys.executable), tmp_path, "-c", code)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 def test_a_job_of_the_shell_reads_the_terminal_and_gets_ctrl_c_once(
     program: Path, tmp_path: Path
 ) -> None:

@@ -67,8 +67,6 @@ def test_a_program_that_cannot_be_lowered_is_refused(tmp_path: Path) -> None:
         )
     with pytest.raises(FileNotFoundError):
         mgpu_rt.lower(tmp_path / "none.mlir")
-    with pytest.raises(ValueError, match="no recipe for LLVM 3"):
-        mgpu_rt.lower(EMPTY, llvm=3)
     with pytest.raises(ValueError, match=r"--link none\.o: there is no such file"):
         mgpu_rt.lower(EMPTY, link=["none.o"])
 

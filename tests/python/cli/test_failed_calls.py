@@ -129,18 +129,17 @@ def test_a_variable_that_names_no_file_changes_no_status(
     assert ("calls of the program" in done.stderr) == (value in ("1", "on"))
 
 
-def _limited_run(program: Path, how: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Runs a program whose recording cannot be made, because files may have only 1000 bytes."""
+def _limited(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command whose recordings cannot be made, because files may have only 1000 bytes."""
     limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
-    env = environment(TMPDIR=str(folder))
-    return run_process([COMMAND, "run", "--fail-on-error", "--", str(program), how], env, **limit)
+    return run_process([COMMAND, *words], environment(**env), **limit)
 
 
 @pytest.mark.parametrize(("how", "status"), [("success", 1), ("exit 3", 3)])
 def test_a_recording_that_cannot_be_made_is_no_success(
     how: str, status: int, program: Path, tmp_path: Path
 ) -> None:
-    done = _limited_run(program, how, tmp_path)
+    done = _limited("run", "--fail-on-error", "--", str(program), how, TMPDIR=str(tmp_path))
     assert done.returncode == status
     lost, *ends = [line for line in done.stderr.splitlines() if line.startswith("mgpu-rt: ")]
     assert ": File too large" in done.stderr
@@ -161,8 +160,7 @@ for name in os.listdir(folder):
 
 
 def test_compare_names_a_recording_that_cannot_be_made(program: Path) -> None:
-    limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
-    done = run_process([COMMAND, "compare", "--", str(program), "success"], environment(), **limit)
+    done = _limited("compare", "--", str(program), "success")
     assert done.returncode == 2
     assert "is empty: the library could not make the recording" in done.stderr
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt import _hip_search, _layout
-from mgpu_rt._cli import cuda, doctor, executable, preload, softgpu
+from mgpu_rt._cli import cuda, doctor, preload, softgpu
 from mgpu_rt._cli.errors import CommandError, NoDevice
 from tests.support.child import BUILD, CUSTUB, STUB, environment
 from tests.support.command import COMMAND, command, invoke, python
@@ -155,21 +155,13 @@ def test_an_unknown_device_is_named(name: str) -> None:
 # ---- run: error messages ----
 
 
-def test_a_static_program_runs_with_a_warning(tmp_path: Path) -> None:
-    static = compile_c(tmp_path / "static", "int main(void) { return 5; }", "-static")
+@pytest.mark.parametrize("flags", ["-static", "-static-pie -fPIE"])
+def test_a_static_program_runs_with_a_warning(flags: str, tmp_path: Path) -> None:
+    static = compile_c(tmp_path / "static", "int main(void) { return 5; }", *flags.split())
     for options in ((), ("--stats", "--hook", "trace")):
         result = command("run", *options, "--", static)
         assert result.returncode == 5
         assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
-
-
-def test_preload_obstacles_are_named(tmp_path: Path) -> None:
-    path = compile_c(tmp_path / "program", "int main(void) { return 0; }")
-    assert executable.obstacle(str(path)) is None
-    assert executable.obstacle(__file__) is None
-    flags = ("-static-pie", "-fPIE")
-    static = compile_c(tmp_path / "static", "int main(void) { return 0; }", *flags)
-    assert "statically linked" in (executable.obstacle(str(static)) or "")
 
 
 def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,7 @@ def closed(tmp_path: Path) -> Iterator[Path]:
     """A folder that the child may not enter."""
     folder = tmp_path / "closed"
     folder.mkdir()
+    tmp_path.chmod(0o755)
     folder.chmod(0)
     yield folder
     folder.chmod(0o700)
@@ -58,8 +60,6 @@ def closed(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def open_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A working folder that the child may use; its parents belong to this process's user."""
-    import tempfile
-
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-test-home-") as folder:
         os.chmod(folder, 0o777)
         yield Path(folder)
@@ -101,7 +101,6 @@ CASES = [
 def test_a_command_ends_without_a_traceback(
     name: str, where: str, closed: Path, open_folder: Path
 ) -> None:
-    closed.parent.chmod(0o755)
     done = run(("-m", "mgpu_rt", *COMMANDS[name]), homes_in(closed)[where], open_folder)
     assert "Traceback" not in done.stderr and done.returncode in (0, 1, 2, 3), done.stderr
     if name in ("config", "doctor", "run", "run --device softgpu", "run a kernel", "lower"):
@@ -110,7 +109,6 @@ def test_a_command_ends_without_a_traceback(
 
 
 def test_a_second_library_in_a_closed_folder_is_left_alone(closed: Path, open_folder: Path) -> None:
-    closed.parent.chmod(0o755)
     homes = {"HOME": str(open_folder), "LD_LIBRARY_PATH": f"{closed}:{closed / 'lib'}"}
     for words in (("doctor",), ("run", "--", *PROGRAM)):
         done = run(("-m", "mgpu_rt", *words), homes, open_folder)
@@ -118,7 +116,6 @@ def test_a_second_library_in_a_closed_folder_is_left_alone(closed: Path, open_fo
 
 
 def test_the_plugin_runs_tests(closed: Path, open_folder: Path) -> None:
-    closed.parent.chmod(0o755)
     test = open_folder / "test_marked.py"
     test.write_text("import pytest\n@pytest.mark.mgpu\ndef test_it():\n    pass\n")
     words = ("-m", "pytest", "-p", "no:cacheprovider", "--mgpu-device", "softgpu", str(test))
@@ -139,7 +136,6 @@ def test_a_lowering_without_a_home_names_the_way_out(
     home: str, closed: Path, open_folder: Path
 ) -> None:
     """No command makes a home."""
-    closed.parent.chmod(0o755)
     missing = open_folder / "missing"
     homes = {"closed": {"HOME": str(closed)}, "missing": {"HOME": str(missing)}, "none": {}}[home]
     words = ("-c", LOWERS, str(ROOT / "examples" / "steps.mlir"))

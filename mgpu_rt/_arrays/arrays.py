@@ -46,7 +46,7 @@ class DeviceArray:
         pending work on the memory, which all arrays in an allocation share."""
         self.shape, self.itemsize, self.device = shape, ELEMENTS[kind].size, device
         self.strides = c_strides(shape, self.itemsize) if strides is None else strides
-        self._owner, self._work = owner, work or Work()
+        self._work = work or Work()
         self._array = Array(
             *(address, True, self.itemsize, self.shape, self.strides),
             keep=owner,

@@ -18,6 +18,9 @@ from mgpu_rt._selftest.result import YES, Result
 TIME = "time"
 INTERRUPTED = "interrupted"
 
+#: The fields of Machine that a result contains.
+DEVICE = ("kind", "name", "target", "devices", "hip", "reports", "driver")
+
 
 @dataclass(frozen=True)
 class Request:
@@ -45,7 +48,8 @@ def run(asked: Request, step: Callable[[str], None]) -> Result:
     step("looking for a GPU")
     read = bundle.read()
     found = machine.find(asked.device, read)
-    result = Result(__version__, datetime.date.today().isoformat(), _device(found))
+    device = {name: getattr(found, name) for name in DEVICE}
+    result = Result(__version__, datetime.date.today().isoformat(), device)
     result.processor = machine.processor()
     try:
         with tempfile.TemporaryDirectory(prefix="mgpu_rt-selftest-") as scratch:
@@ -89,15 +93,3 @@ def _test(
     result.ended = right.perform(checks, result.right, step, asked.command)
     if (not asked.only or TIME in asked.only) and not result.ended:
         fast.measure(found, folder, result, step)
-
-
-def _device(found: machine.Machine) -> dict[str, object]:
-    return {
-        "kind": found.kind,
-        "name": found.name,
-        "target": found.target,
-        "devices": found.devices,
-        "hip": found.hip,
-        "reports": found.reports,
-        "driver": found.driver,
-    }

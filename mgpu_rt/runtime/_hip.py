@@ -126,27 +126,21 @@ class Hip:
         return self._query_stream(stream) == NOT_READY
 
     def _query_stream(self, stream: int) -> int:
-        return self._look_up(stream) or self._ask("hipStreamQuery", stream)
+        return DESTROYED if self._is_gone(stream) else self._ask("hipStreamQuery", stream)
 
-    def _look_up(self, stream: int) -> int:
-        """Returns HIP's error for a stream that HIP does not have, if HIP's other questions would
-        read the object at the handle; otherwise 0."""
-        device = ctypes.c_int()
-        asked = "hipStreamGetDevice", stream, ctypes.byref(device)
-        return self._ask(*asked) if self._must_find else SUCCESS
+    def _is_gone(self, stream: int) -> bool:
+        """Returns True if HIP does not have a stream, and HIP's other questions would read the
+        object at the handle."""
+        return self._must_find and self.stream_device(stream) is None
 
     def stream_flags(self, stream: int) -> int | None:
         """Returns the flags with which a stream was created. Returns None if the program has
         destroyed the stream or reset the device."""
-        flags = ctypes.c_int()
-        asked = "hipStreamGetFlags", stream, ctypes.byref(flags)
-        return None if self._look_up(stream) or self._ask(*asked) else flags.value
+        return None if self._is_gone(stream) else self._of_stream("hipStreamGetFlags", stream)
 
     def stream_device(self, stream: int) -> int | None:
         """Returns a stream's device; None if HIP does not tell. HIP 5.2.3 does not."""
-        device = ctypes.c_int()
-        asked = "hipStreamGetDevice", stream, ctypes.byref(device)
-        return None if self._ask(*asked) else device.value
+        return self._of_stream("hipStreamGetDevice", stream)
 
     def captures(self, launch: Launch) -> bool:
         """Returns True if the stream of a launch is being captured. Work that is submitted to the
@@ -163,9 +157,12 @@ class Hip:
     def is_captured(self, stream: int) -> bool:
         """Returns True while a program captures the stream. HIP does not capture the null
         stream."""
-        status = ctypes.c_int()
-        asked = "hipStreamIsCapturing", stream, ctypes.byref(status)
-        return bool(stream) and not self._ask(*asked) and status.value > 0
+        return bool(stream and self._of_stream("hipStreamIsCapturing", stream))
+
+    def _of_stream(self, function: str, stream: int) -> int | None:
+        """Returns the number by which a function of HIP describes a stream; None if HIP refuses."""
+        found = ctypes.c_int()
+        return None if self._ask(function, stream, ctypes.byref(found)) else found.value
 
     def device(self) -> int:
         device = ctypes.c_int()

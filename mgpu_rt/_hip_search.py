@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from mgpu_rt import _layout
@@ -30,12 +29,6 @@ LOADERS_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("
 #: HSA_ENABLE_DTIF=1, ROCr looks up the function hsaKmtQueueRingDoorbell in libdtif.so. (The name
 #: libdtif.so is too short to be found as text.)
 SEAMS = {"libhsakmt.so.1": b"libhsakmt.so.1", "libdtif.so": b"hsaKmtQueueRingDoorbell"}
-
-
-@dataclass(frozen=True)
-class Hip:
-    origin: str
-    path: str
 
 
 def probe() -> str:
@@ -68,20 +61,21 @@ def why_not(path: str) -> str:
     return f"MGPU_RT_HIP={path} is no library: name the file, as /opt/rocm/lib/libamdhip64.so"
 
 
-def find(base: Mapping[str, str]) -> list[Hip]:
-    """Returns the HIP libraries that a program with the environment `base` would try, first to last
-    (csrc/runtime/driver/hip_open.c). Raises NoProcess if no process can be started."""
+def find(base: Mapping[str, str]) -> dict[str, str]:
+    """Returns the paths of the HIP libraries that a program with the environment `base` would try,
+    first to last (csrc/runtime/driver/hip_open.c), and where each was found. Raises NoProcess if no
+    process can be started."""
     rocm = base.get("ROCM_PATH")
     candidates = [
-        *(Hip("ROCM_PATH", f"{rocm}/lib/{name}") for name in NAMES if rocm),
-        *(Hip("the loader's paths", path) for path in _loaders(base)),
-        *(Hip(OPT, f"{OPT}/lib/{name}") for name in NAMES),
+        *((f"{rocm}/lib/{name}", "ROCM_PATH") for name in NAMES if rocm),
+        *((path, "the loader's paths") for path in _loaders(base)),
+        *((f"{OPT}/lib/{name}", OPT) for name in NAMES),
     ]
-    files: dict[str, Hip] = {}
-    for hip in candidates:
-        if os.path.isfile(hip.path):
-            files.setdefault(os.path.realpath(hip.path), hip)
-    return list(files.values())
+    files: dict[str, tuple[str, str]] = {}
+    for path, origin in candidates:
+        if os.path.isfile(path):
+            files.setdefault(os.path.realpath(path), (path, origin))
+    return dict(files.values())
 
 
 def _loaders(base: Mapping[str, str]) -> list[str]:

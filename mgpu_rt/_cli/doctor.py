@@ -157,7 +157,7 @@ def _why(hip: str, device: str, base: Mapping[str, str]) -> str:
     """Explains why a program loads the HIP library `hip`, and names the others."""
     if device == "cuda":
         return "which is mgpu_rt's own, over NVIDIA's driver"
-    origins = {os.path.realpath(one.path): one.origin for one in _hip_search.find(base)}
+    origins = {os.path.realpath(path): origin for path, origin in _hip_search.find(base).items()}
     mine = origins.pop(os.path.realpath(hip), "")
     mine = "as MGPU_RT_HIP says" if base.get("MGPU_RT_HIP") else f"found by {mine}"
     return mine + (f"; there is also {', '.join(origins)}" if origins else "")

@@ -18,7 +18,7 @@ def of(device: str, base: Mapping[str, str]) -> dict[str, Any]:
     """Returns the facts of the HIP of `mgpu-rt run --device DEVICE`. Raises CommandError if the
     device is missing, or if HIP names none."""
     environment = preload.device_environment(device, base)
-    hip = environment.get("MGPU_RT_HIP") or _hip_search.find(base)[0].path
+    hip = environment.get("MGPU_RT_HIP") or next(iter(_hip_search.find(base)))
     found = ask(hip, environment)
     if not found["devices"]:
         why = f"cannot be asked: {found['error']}" if found["error"] else "finds no GPU"

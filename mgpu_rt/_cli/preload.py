@@ -56,7 +56,7 @@ def automatic(base: Mapping[str, str]) -> tuple[str, str]:
     if KFD.exists():
         found = _hip_search.find(base)
         if found:
-            return "hip", f"there is an AMD GPU, and HIP in {found[0].path}"
+            return "hip", f"there is an AMD GPU, and HIP in {next(iter(found))}"
         without_hip = ", which needs a HIP library (libamdhip64) that was not found: install ROCm"
     if cuda.present(base):
         return "cuda", "there is an NVIDIA GPU and no AMD GPU"

@@ -77,8 +77,7 @@ def hip(base: Mapping[str, str] = os.environ, seam: str = "") -> Path:
     named = base.get("MGPU_RT_HIP")
     if named and (why := _hip_search.why_not(named)):
         raise _missing(why)
-    paths = [named] if named else [each.path for each in _hip_search.find(base)]
-    found = [Path(path) for path in paths]
+    found = [*map(Path, [named] if named else _hip_search.find(base))]
     fit = [path for path in found if named or serves(str(path), seam)]
     for path in fit:
         if all(_hip_search.knows(str(path), target) for target in wanted):

@@ -4,7 +4,7 @@ which runs in the program's place."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import click
 
@@ -46,9 +46,7 @@ def command(
     from mgpu_rt._lowering import pipelines
 
     text = files.read_mlir(program, "name a program in MLIR")
-    if chip and (here := _other_chips(chip, device, os.environ)):
-        raise CommandError(f"--chip {chip} is not the device's: {here}; name no chip")
-    chip = chip or _chip(device, os.environ)
+    chip = _chip(chip, device)
     name = program if lines and not chip.startswith("sm_") else ""
     try:
         pipeline = pipelines.pipeline(llvm or 22, chip, lines=name)
@@ -86,14 +84,21 @@ def command_to_run(command: Sequence[str], device: str, by: str = "run") -> str:
     return shlex.join([*words, "--", *map(named, command)])
 
 
-def _chip(device: str, base: Mapping[str, str]) -> str:
-    """Returns the name of the device's GPU, as `mgpu-rt lower --chip` takes it. Raises
-    CommandError."""
+def _chip(wanted: str | None, device: str) -> str:
+    """Returns the GPU to compile for, as `mgpu-rt lower --chip` takes it: by default the device's.
+    Raises CommandError."""
     from mgpu_rt._cli import hip_devices, preload, softgpu
 
-    kind, base = preload.kind(device, base)
+    kind, base = preload.kind(device, os.environ)
     if kind == "softgpu":
-        return softgpu.targets(base)[0]
+        emulated = softgpu.targets(base)
+        name = (wanted or emulated[0]).partition(":")[0]
+        if name in softgpu.TARGETS and name not in emulated:
+            here = ", ".join(emulated)
+            raise CommandError(f"--chip {wanted} is not the device's: {here}; name no chip")
+        return wanted or emulated[0]
+    if wanted:
+        return wanted
     try:
         target = hip_devices.of(device, base)["devices"][0]["target"].partition(":")[0]
     except CommandError as error:
@@ -101,18 +106,6 @@ def _chip(device: str, base: Mapping[str, str]) -> str:
     if not target:
         raise CommandError("name the GPU with --chip: HIP does not name it")
     return target
-
-
-def _other_chips(chip: str, device: str, base: Mapping[str, str]) -> str:
-    """Returns the names of the emulated GPUs if code for a chip runs on none of them. Returns ""
-    for a GPU of this machine."""
-    from mgpu_rt._cli import preload, softgpu
-
-    kind, base = preload.kind(device, base)
-    name = chip.partition(":")[0]
-    if kind != "softgpu" or name not in softgpu.TARGETS or name in softgpu.targets(base):
-        return ""
-    return ", ".join(softgpu.targets(base))
 
 
 def no_call(program: str) -> str:

@@ -79,7 +79,7 @@ def _environment(kind: str, base: Mapping[str, str], library: Path | None) -> di
     clean = {n: v for n, v in base.items() if n in kept or not n.startswith(unwanted)}
     made = preload.device_environment(kind, clean)
     if not made.get("MGPU_RT_HIP"):
-        made["MGPU_RT_HIP"] = _hip_search.find(made)[0].path
+        made["MGPU_RT_HIP"] = next(iter(_hip_search.find(made)))
     folder = str((library or Path(preload.runtime())).parent)
     search = [folder, *filter(None, made.get("LD_LIBRARY_PATH", "").split(":"))]
     made["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(search))

@@ -276,7 +276,7 @@ def test_auto_chooses_the_first_device_that_is_there(
     device, why = preload.automatic(rocm)
     assert device == "hip"
     assert f"HIP in {machine}/lib/libamdhip64.so.7" in why
-    monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
+    monkeypatch.setattr(preload._hip_search, "find", lambda _: {})
     assert preload.choose("auto", {}) == "cuda"
 
 
@@ -287,7 +287,7 @@ def test_auto_without_any_gpu_fails(machine: Path, monkeypatch: pytest.MonkeyPat
     assert "there is no GPU that a program could run on: no AMD GPU" in result.stderr
     assert not doctor.examine("auto", {"PATH": "/usr/bin"}).possible
     (machine / "kfd").touch()
-    monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
+    monkeypatch.setattr(preload._hip_search, "find", lambda _: {})
     with pytest.raises(CommandError, match="an AMD GPU, which needs a HIP library"):
         preload.choose("auto", {})
 
@@ -316,7 +316,7 @@ def test_a_hip_that_is_no_library_is_refused(
         result = invoke("run", "--device", device, "true", MGPU_RT_HIP=str(path))
         assert result.exit_code == 2
         assert f"MGPU_RT_HIP={path} is no library: name the file" in result.stderr
-    monkeypatch.setattr(preload._hip_search, "find", lambda _: [])
+    monkeypatch.setattr(preload._hip_search, "find", lambda _: {})
     result = invoke("run", "--device", "hip", "true")
     assert result.exit_code == 2
     assert "there is no HIP library (libamdhip64): install ROCm, or set" in result.stderr

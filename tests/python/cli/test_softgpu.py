@@ -47,7 +47,7 @@ def test_the_driver_comes_first(build: Path, hip: str) -> None:
 def test_a_missing_part_is_named(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoDevice, match="MGPU_RT_HIP=/nowhere"):
         softgpu.environment({"MGPU_RT_HIP": "/nowhere"})
-    monkeypatch.setattr(softgpu._hip_search, "find", lambda _: [])
+    monkeypatch.setattr(softgpu._hip_search, "find", lambda _: {})
     with pytest.raises(NoDevice, match="apt-get install libamdhip64-5, or set"):
         softgpu.environment({})
     monkeypatch.setenv("PATH", "/nowhere")
@@ -62,7 +62,7 @@ def test_a_hip_that_cannot_be_emulated_is_named(
     build: Path, hip: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The installed HIP uses a ROCr that loads no library of the build directory."""
-    found = [_hip_search.Hip("/opt/rocm", hip)]
+    found = {hip: "/opt/rocm"}
     monkeypatch.setattr(_hip_search, "LOADERS_FOLDERS", ())
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
     with pytest.raises(NoDevice, match="none here can be run so"):
@@ -108,7 +108,7 @@ def test_a_device_that_hip_does_not_know_wants_another_hip(
     build: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     old = _lay(tmp_path / "old", "libamdhip64.so.5", "gfx906 gfx90a")
-    monkeypatch.setattr(_hip_search, "find", lambda _: [_hip_search.Hip("/opt/rocm", str(old))])
+    monkeypatch.setattr(_hip_search, "find", lambda _: {str(old): "/opt/rocm"})
     (build / "softgpu" / "libhsakmt.so.1").touch()
     wanted = {"MGPU_RT_SOFTGPU": "gfx90a,gfx942", "LD_LIBRARY_PATH": "/one"}
     for base, instead in ((wanted, ""), ({**wanted, "MGPU_RT_HIP": str(old)}, "unset MGPU_RT_HIP")):
@@ -132,12 +132,12 @@ def test_check_takes_the_newest_hip_5(
     newest = _lay(tmp_path / "7", "libamdhip64.so.7", "gfx942")
     (newest.parent / _hip_search.HSA).write_bytes(b"hsaKmtQueueRingDoorbell gfx942 gfx90a")
     middle = _lay(tmp_path / "5", "libamdhip64.so.5", "gfx942 gfx90a")
-    found = [_hip_search.Hip("/opt/rocm", str(path)) for path in (newest, middle)]
+    found = {str(path): "/opt/rocm" for path in (newest, middle)}
     monkeypatch.setattr(_hip_search, "find", lambda _: found)
     (build / "softgpu" / softgpu.DTIF).touch()
     wanted = {"MGPU_RT_SOFTGPU": "gfx942"}
     assert softgpu.hip(wanted) == newest
     assert softgpu.hip(wanted, softgpu.DRIVER) == middle
-    found.pop()
+    found.popitem()
     with pytest.raises(NoDevice, match="it runs AMD's HIP 5, and none here"):
         softgpu.hip(wanted, softgpu.DRIVER)

@@ -38,9 +38,9 @@ def bare(**changes: str) -> dict[str, str]:
 def found(below: Path, **changes: str) -> list[tuple[str, str]]:
     """Returns the places and names of libraries below a folder."""
     return [
-        (hip.origin, os.path.relpath(hip.path, below))
-        for hip in _hip_search.find(bare(**changes))
-        if hip.path.startswith(str(below))
+        (origin, os.path.relpath(path, below))
+        for path, origin in _hip_search.find(bare(**changes)).items()
+        if path.startswith(str(below))
     ]
 
 
@@ -80,7 +80,7 @@ def test_the_command_finds_the_hip_that_serves(tmp_path: Path) -> None:
     search = f"{tmp_path}/old:{tmp_path}/search"
     for changes in ({}, {"ROCM_PATH": f"{tmp_path}/rocm"}):
         listed = _hip_search.find(bare(LD_LIBRARY_PATH=search, **changes))
-        assert serves(program, search=search, **changes) == listed[0].path
+        assert serves(program, search=search, **changes) == next(iter(listed))
 
 
 def test_rocms_folder_is_found(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_rocms_folder_is_found(tmp_path: Path) -> None:
     lay(tmp_path / "opt" / "rocm" / "lib", "libamdhip64.so.7")
     program = stream_program(tmp_path, RUNTIME)
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-    here = [os.path.realpath(hip.path) for hip in _hip_search.find(bare())]
+    here = [os.path.realpath(path) for path in _hip_search.find(bare())]
     script = (
         'mount --bind "$1" /opt && program=$2 && shift 2 && '
         'for hip; do mount --bind /dev/null "$hip"; done && exec "$program"'

@@ -64,14 +64,13 @@ static struct mgpu_elapsed built_elapsed(void *first, void *second, void *third)
 
 static void *new_block(uint64_t bytes) {
     /* The block must be ready for any stream, because the graph may be launched on any stream. */
-    const struct block_allocated made = block_allocate(bytes, graph_building->device);
-    call_tell(made.how);
+    hipError_t error;
+    void *const address = block_allocate(bytes, graph_building->device, &error);
     const bool is_owned =
-        made.address &&
-        PROOF(block_is_the_graphs, block_give_graph(made.address, graph_building->number));
+        address && PROOF(block_is_the_graphs, block_give_graph(address, graph_building->number));
     if (!is_owned)
-        graph_fail_call("hipMalloc(&ptr, sizeBytes)", made.error);
-    return made.address;
+        graph_fail_call("hipMalloc(&ptr, sizeBytes)", error);
+    return address;
 }
 
 static void *built_alloc(uint64_t bytes, hipStream_t handle, bool shared) {

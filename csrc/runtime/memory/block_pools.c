@@ -113,8 +113,8 @@ static bool is_ready(const struct block *block, const struct stream *stream,
  * that the program holds again. A search removes such a block, and the block's next free inserts
  * the block again. So a search visits few blocks that are not idle: each visit is paid by an
  * earlier free. Changed under tables_lock. */
+size_t block_pool_small_bytes[MOST_DEVICES];
 static struct queue lists[MOST_DEVICES][2][INDEX_LISTS], device_lists[MOST_DEVICES];
-static size_t small_bytes[MOST_DEVICES]; /* of the index's blocks up to BLOCK_EXACT_UP_TO */
 
 /* Returns the number of the list of a size's class, below INDEX_LISTS. The list also contains the
  * blocks whose size is exact, because HIP had no memory for their class, or the limit no room. */
@@ -141,7 +141,7 @@ static void enter_index(struct block *block) {
     struct queue *const device_list = &device_lists[block->device];
     queue_add(list, &block->indexed, list->newest);
     queue_add(device_list, &block->on_device, device_list->newest);
-    small_bytes[block->device] += small_size(block);
+    block_pool_small_bytes[block->device] += small_size(block);
 }
 
 void block_leave_index(struct block *block) {
@@ -149,7 +149,7 @@ void block_leave_index(struct block *block) {
         return;
     queue_remove(&block->indexed);
     queue_remove(&block->on_device);
-    small_bytes[block->device] -= small_size(block);
+    block_pool_small_bytes[block->device] -= small_size(block);
 }
 
 /* Removes a block that the program holds from the index. If the program frees the block just now,
@@ -193,10 +193,6 @@ struct block *block_pool_oldest(int device) {
     if (last)
         queue_rotate(&device_lists[device], &last->on_device);
     return oldest;
-}
-
-size_t block_pool_small_bytes(int device) {
-    return small_bytes[device];
 }
 
 bool block_pool_may_be_idle(int device) {

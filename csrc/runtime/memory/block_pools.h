@@ -64,9 +64,9 @@ void block_leave_index(struct block *block);
  * index. Under tables_lock. */
 struct block *block_pool_oldest(int device);
 
-/* Returns an upper bound of the bytes of a device's idle blocks up to BLOCK_EXACT_UP_TO. The bound
- * includes blocks that the program holds again. Under tables_lock. */
-size_t block_pool_small_bytes(int device);
+/* An upper bound of the bytes of a device's idle blocks up to BLOCK_EXACT_UP_TO. The bound includes
+ * blocks that the program holds again. Under tables_lock. */
+extern size_t block_pool_small_bytes[MOST_DEVICES];
 
 /* Returns false if the device has no idle block. Needs no lock. */
 bool block_pool_may_be_idle(int device);

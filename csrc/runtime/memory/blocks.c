@@ -173,8 +173,9 @@ static bool larger_may_be_idle(size_t size, int device) {
     return unused > size;
 }
 
-struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared) {
-    struct block_allocated made = {NULL, CALL_MISS, hipSuccess};
+void *block_search(uint64_t bytes, int device, struct stream *order, bool shared,
+                   hipError_t *error) {
+    void *address = NULL;
     const bool serves = block_serves(bytes, device);
     const size_t size = serves ? block_class(bytes) : 0;
     bool waits = false;
@@ -183,31 +184,32 @@ struct block_allocated block_search(uint64_t bytes, int device, struct stream *o
     if (serves && !block && larger_may_be_idle(size, device))
         block = block_search_larger(size, device, order, shared);
     if (block) {
-        made.how = CALL_HIT;
+        *error = hipSuccess;
+        call_tell(CALL_HIT);
         block_ask(block, bytes);
         block_hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
-        made.address = block_address(block);
+        address = block_address(block);
     } else if (serves) {
         tell_miss(size, device, waits);
-        made.address = request_block(bytes, device, shared, waits, &made.error);
+        address = request_block(bytes, device, shared, waits, error);
     } else {
         const bool managed = caches_on() ? bytes && cache_is_on(CACHE_MEMORY) : cuda_present();
-        made.how = CALL_BYPASS;
-        made.error = ask_hip(&made.address, bytes, shared && managed);
+        call_tell(CALL_BYPASS);
+        *error = ask_hip(&address, bytes, shared && managed);
     }
     if (caches_on() &&
-        DOUBT(device_has_no_managed_memory, shared && made.error == hipErrorNotSupported)) {
-        PROOF_STEP(attempt_leaves_no_error, device_clear_error(made.error));
-        return block_search(bytes, device, NULL, false);
+        DOUBT(device_has_no_managed_memory, shared && *error == hipErrorNotSupported)) {
+        PROOF_STEP(attempt_leaves_no_error, device_clear_error(*error));
+        return block_search(bytes, device, NULL, false, error);
     }
-    if (shared && made.address)
+    if (shared && address)
         lazy_visible(1);
-    return made;
+    return address;
 }
 
-struct block_allocated block_allocate(uint64_t bytes, int device) {
+void *block_allocate(uint64_t bytes, int device, hipError_t *error) {
     PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
-    return block_search(bytes, device, NULL, false);
+    return block_search(bytes, device, NULL, false, error);
 }
 
 /* ---- freeing ---- */

@@ -37,13 +37,6 @@ static inline struct stream *block_order(const struct thread *thread, hipStream_
  */
 bool block_serves(uint64_t bytes, int device);
 
-/* the address of the program's block, or NULL, and HIP's answer */
-struct block_allocated {
-    void *address;
-    enum call_how how;
-    hipError_t error;
-};
-
 /* Hands out a block that the caller removed from a pool. */
 static inline void block_hand_out(struct block *block, int state) {
     store_relaxed(&block->uses, block->uses + 1);
@@ -69,11 +62,13 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
  * block from HIP. The block is ready for the next work of `order`, which must be a stream of the
  * device. If `order` is NULL, the block is ready for work on any stream. A shared block is managed
  * memory, which host and device both see. The host may write to a shared block at once. So the
- * library reuses a shared block only when no pending work uses the block. */
-struct block_allocated block_search(uint64_t bytes, int device, struct stream *order, bool shared);
+ * library reuses a shared block only when no pending work uses the block. Returns NULL if there is
+ * no block; *error is HIP's answer. */
+void *block_search(uint64_t bytes, int device, struct stream *order, bool shared,
+                   hipError_t *error);
 
-/* Allocates on the calling thread's device, for work on any stream. */
-struct block_allocated block_allocate(uint64_t bytes, int device);
+/* Allocates on the calling thread's device, for work on any stream, as block_search does. */
+void *block_allocate(uint64_t bytes, int device, hipError_t *error);
 
 /* ---- freeing ---- */
 

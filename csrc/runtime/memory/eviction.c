@@ -90,7 +90,7 @@ static bool is_idle_on(int device, const struct block *block) {
 /* Returns an upper bound of the bytes that HIP holds and the program did not ask for. Under
  * tables_lock. */
 static size_t unused_bytes(int device) {
-    return block_pool_small_bytes(device) + block_large_unused(device);
+    return block_pool_small_bytes[device] + block_large_unused(device);
 }
 
 enum bound { NO_BOUND, THE_LIMIT, THE_PEAK };

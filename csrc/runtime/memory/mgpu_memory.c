@@ -41,7 +41,8 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
     /* LLVM 17 and older do not pass host_shared, so its value is then garbage. These releases never
      * pass a null stream. */
     const bool shared = host_shared && PROOF(flag_was_passed, !handle);
-    struct block_allocated made;
+    void *address;
+    hipError_t error;
     int device; /* the memory's device; the library reads it before the allocation, because a query
                  * after a failure would clear HIP's error */
     for (bool again = false;; again = true) {
@@ -49,20 +50,19 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
         if (again)
             (void)device_kept(device);
         struct stream *stream = block_order(thread_get(), handle);
-        made =
-            block_search(bytes, device, stream && stream->device == device ? stream : NULL, shared);
-        if (LIKELY(made.error != hipErrorOutOfMemory) || again || !ask_for_memory(bytes))
+        address = block_search(bytes, device, stream && stream->device == device ? stream : NULL,
+                               shared, &error);
+        if (LIKELY(error != hipErrorOutOfMemory) || again || !ask_for_memory(bytes))
             break;
         (void)hip.GetLastError();
     }
-    call_tell(made.how);
-    if (UNLIKELY(made.error != hipSuccess))
+    if (UNLIKELY(error != hipSuccess))
         report_failure(
-            malloc_expression, made.error,
-            PROOF(memory_was_refused, made.error == hipErrorOutOfMemory) ? &out_of_memory : NULL,
+            malloc_expression, error,
+            PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL,
             (unsigned long long)bytes,
             (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0), device);
-    return made.address; /* after a failure stock returns an uninitialised pointer */
+    return address; /* after a failure stock returns an uninitialised pointer */
 }
 
 static inline __attribute__((always_inline)) void *allocate(uint64_t bytes, hipStream_t handle,

@@ -7,7 +7,6 @@
 #include "streams/mgpu_stream.h"
 #include "driver/refusal.h"
 #include "streams/streams_pool.h"
-#include "telemetry/counters.h"
 
 static struct advice destroyed_twice = {
     .text = "stream %p was destroyed before; HIP may have given its handle to another stream"};
@@ -19,13 +18,9 @@ static struct advice null_destroyed = {.text =
 /* ---- mgpuStreamCreate ---- */
 
 static __attribute__((noinline)) hipStream_t create_stream_slow(struct thread *thread, int device) {
-    const struct stream_acquired made = stream_acquire(thread, device);
-    if (made.error == hipSuccess && made.how == CALL_MISS)
-        stats_miss(CACHE_STREAMS);
-    else
-        call_tell(made.how);
-    REPORT("hipStreamCreate(&stream)", made.error, NULL);
-    return made.handle;
+    hipStream_t handle = NULL;
+    REPORT("hipStreamCreate(&stream)", stream_acquire(thread, device, &handle), NULL);
+    return handle;
 }
 
 hipStream_t impl_mgpuStreamCreate(void) {

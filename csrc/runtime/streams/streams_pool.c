@@ -235,18 +235,16 @@ static void end_past(hipStream_t handle) {
         stream_complete(stream, number);
 }
 
-struct stream_acquired stream_acquire(struct thread *thread, int device) {
-    struct stream_acquired made = {.how = CALL_BYPASS};
+hipError_t stream_acquire(struct thread *thread, int device, hipStream_t *handle) {
     struct stream *stream = NULL, *const before = thread->stream;
+    call_tell(CALL_BYPASS);
     if (thread->external) {
-        made.handle = stream_handle(thread->external);
-        return made;
+        *handle = stream_handle(thread->external);
+        return hipSuccess;
     }
-    if (!cache_is_on(CACHE_STREAMS)) {
-        made.error = caches_on() || !cuda_present() ? hip.StreamCreate(&made.handle)
-                                                    : cuda.stream_create(&made.handle);
-        return made;
-    }
+    if (!cache_is_on(CACHE_STREAMS))
+        return caches_on() || !cuda_present() ? hip.StreamCreate(handle)
+                                              : cuda.stream_create(handle);
     lazy_note_stream();
     if (device_has_caches(device))
         stream = take_idle(device);
@@ -259,18 +257,18 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
                                                * pending; the work is done now */
         stream = take_retired(device);
     if (stream && PROOF(stream_was_not_forgotten, move_taken(stream, STREAM_LIVE))) {
-        made.how = CALL_HIT;
-        made.handle = stream_handle(stream);
+        call_tell(CALL_HIT);
+        *handle = stream_handle(stream);
     } else {
-        made.how = CALL_MISS;
-        made.error = RETRY(hip.StreamCreate(&made.handle));
+        const hipError_t error = RETRY(hip.StreamCreate(handle));
         register_exit();
-        if (made.error != hipSuccess)
-            return made;
-        PROOF_STEP(past_of_a_new_handle_ends, end_past(made.handle));
-        stream = device_has_caches(device) ? stream_insert(made.handle, device) : NULL;
+        if (error != hipSuccess)
+            return error;
+        stats_miss(CACHE_STREAMS);
+        PROOF_STEP(past_of_a_new_handle_ends, end_past(*handle));
+        stream = device_has_caches(device) ? stream_insert(*handle, device) : NULL;
         if (!stream) /* only HIP knows the stream */
-            return made;
+            return hipSuccess;
         device_watch(device);
         fetch_add_relaxed(&stream_pool_total, 1);
     }
@@ -278,7 +276,7 @@ struct stream_acquired stream_acquire(struct thread *thread, int device) {
         store_relaxed(&thread->stream, stream);
         PROOF_STEP(last_stream_is_left_to_others, leave_to_others(before));
     }
-    return made;
+    return hipSuccess;
 }
 
 bool stream_release(struct stream *stream) {

@@ -4,7 +4,6 @@
 #define MGPU_RT_STREAMS_POOL_H
 
 #include "streams/streams.h"
-#include "telemetry/call.h"
 
 /* The number of streams that HIP holds for the library. */
 extern size_t stream_pool_total;
@@ -13,17 +12,10 @@ extern size_t stream_pool_total;
  * created by calling HIP stays in the table, and so does a stream that a thread has taken. */
 void stream_invalidate(struct stream *stream);
 
-/* the stream for the program, or NULL and HIP's error */
-struct stream_acquired {
-    hipStream_t handle;
-    enum call_how how; /* a hit, a miss or a bypass */
-    hipError_t error;
-};
-
 /* Finds a stream after stream_lookup_thread has found none: the thread's external stream, an idle
  * stream of the device, or a new one. The stream then becomes the thread's last stream. May wait
- * for the device. */
-struct stream_acquired stream_acquire(struct thread *thread, int device);
+ * for the device. Stores the handle, and returns HIP's answer. */
+hipError_t stream_acquire(struct thread *thread, int device, hipStream_t *handle);
 
 /* Puts the stream back into its pool if HIP reports it as busy; handles the reset if HIP reports
  * the stream as gone. Returns false. */

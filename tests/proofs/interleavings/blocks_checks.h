@@ -61,7 +61,8 @@ static void check_lists(void) {
         check_index(block);
         small += block->indexed.queue ? small_size(block) : 0;
     }
-    explore_require(small == small_bytes[0], "the bytes of small blocks in the index are counted");
+    explore_require(small == block_pool_small_bytes[0],
+                    "the bytes of small blocks in the index are counted");
 }
 
 static void check(void) {

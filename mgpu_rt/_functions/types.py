@@ -104,12 +104,11 @@ def _memref(text: str) -> MemRefType | None:
         shape.append(None if dimension[1] == "?" else int(dimension[1]))
         first = first[dimension.end() :]
     layouts = [part for part in rest if part.startswith(("strided<", "affine_map<", "#map"))]
-    if first not in SIZES or (layouts and not _STRIDED.fullmatch(layouts[0])):
+    found = _STRIDED.fullmatch(layouts[0]) if layouts else None
+    if first not in SIZES or (layouts and not found):
         return None
-    if not layouts:
+    if not found:
         return MemRefType(text, first, tuple(shape))
-    found = _STRIDED.fullmatch(layouts[0])
-    assert found
     strides = tuple(map(_size, split(found[1])))
     if len(strides) != len(shape):
         return None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from mgpu_rt._images import elf, image, kernel_names
 from mgpu_rt._images.model import BUNDLE, FATBIN, ImageDescription, with_article
@@ -30,11 +29,6 @@ class NothingFound(Exception):
 class Contents:
     kind: str  # "an object file for x86-64"
     images: list[ImageDescription]
-
-
-def read(path: Path) -> Contents:
-    """Returns the images of a file. Raises NothingFound or OSError."""
-    return contents(path.read_bytes(), f"'{path}'")
 
 
 def contents(data: bytes, name: str) -> Contents:

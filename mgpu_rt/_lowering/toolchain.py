@@ -126,12 +126,6 @@ def missing(tools: Iterable[Tool]) -> list[ToolchainMissing]:
     return absent
 
 
-def runner(llvm: int) -> Path:
-    """Returns the JIT runner of a release: mlir-cpu-runner up to LLVM 19, and mlir-runner since
-    LLVM 20."""
-    return tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
-
-
 def other(name: str, package: str) -> Path:
     """Returns a tool that does not belong to LLVM. Raises ToolchainMissing."""
     if found := shutil.which(name):

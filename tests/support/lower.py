@@ -40,11 +40,16 @@ def lower(
 
 
 def lower_to_llvm_dialect(program: Path, llvm: int, **options: Any) -> Path:
-    """Returns the program in the LLVM dialect, which ``toolchain.runner(llvm)`` accepts. Raises the
+    """Returns the program in the LLVM dialect, which ``runner(llvm)`` accepts. Raises the
     exceptions of lower()."""
     text, pipeline = _read(program, llvm, **options)
     key = (text, "dialect", pipeline)
     return _kept(program, ".llvm.mlir", key, pipeline.tools, lambda: _ran(pipeline.steps(), text))
+
+
+def runner(llvm: int) -> Path:
+    """Returns MLIR's JIT runner of a release, which LLVM 20 has renamed."""
+    return toolchain.tool("mlir-runner" if llvm >= 20 else "mlir-cpu-runner", llvm)
 
 
 def code_objects(program: Path, chip: str | None = None, **options: Any) -> dict[str, bytes]:

@@ -51,12 +51,8 @@ def _short(side: Report) -> str:
 
 def notes(report: Report) -> list[str]:
     """Returns the lines that follow the source places in a report."""
-    if report["kind"] == "stream-as-event":
-        return [
-            "LLVM's own library then waits for nothing, or ends by SIGSEGV with HIP 5.2. LLVM 22 "
-            "and older lower a gpu.wait to this call if its token is a block's argument; some "
-            "builds lower an async.execute to it (llvm #170833)"
-        ]
+    if report["kind"] in _NOTES:
+        return [_NOTES[report["kind"]]]
     if report["kind"] == "missing-wait":
         return [_missing_wait(report)]
     if report["kind"] == "never-destroyed":
@@ -66,6 +62,13 @@ def notes(report: Report) -> list[str]:
     return []
 
 
+_NOTES = {
+    "stream-as-event": "LLVM's own library then waits for nothing, or ends by SIGSEGV with HIP "
+    "5.2. LLVM 22 and older lower a gpu.wait to this call if its token is a block's argument; some "
+    "builds lower an async.execute to it (llvm #170833)",
+    "divergent-barrier": "all threads of a workgroup must reach a gpu.barrier: move it out of the "
+    "branch or the loop that only some of them enter",
+}
 _DESTROYS = "a gpu.wait without async destroys the streams of its tokens (in C: mgpuStreamDestroy)"
 
 

@@ -113,11 +113,6 @@ def text(report: Report) -> str:
         for what in ("allocated", "freed"):
             if allocation[what]:
                 said.append(f"  {what} by {_place(allocation[what])}")
-    if report["kind"] == "divergent-barrier":
-        said.append(
-            "  all threads of a workgroup must reach a gpu.barrier: move it out of the branch or "
-            "the loop that only some of them enter"
-        )
     if note := report.get("note"):
         said.append(f"  {note}")
     return "\n".join(said)

@@ -33,7 +33,7 @@ from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.inspect.fit import compare
 from mgpu_rt._images import find
 file, device = sys.argv[1:]
-images = find.read(Path(file)).images
+images = find.contents(Path(file).read_bytes(), file).images
 unasked, answers = "", [[] for _ in images]
 try:
     answers = compare(images, device)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mgpu_rt._lowering import toolchain
 from tests.runtime.programs.test_programs import (
     LAUNCHES,
     LEAKING,
@@ -19,6 +18,7 @@ from tests.runtime.programs.test_programs import (
     printed,
     rounds,
 )
+from tests.support import lower
 from tests.support.child import library
 from tests.support.hoisted import RELEASES, build, dialect, hoist
 from tests.support.printing import print_library
@@ -114,7 +114,7 @@ def test_the_jit_takes_it(llvm: int, program: str, tmp_path: Path) -> None:
     text = tmp_path / "program.mlir"
     text.write_bytes(hoist(dialect(program, llvm, 7), llvm).program)
     shared = f"--shared-libs={STOCK},{print_library()}"
-    command = [str(toolchain.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
+    command = [str(lower.runner(llvm)), str(text), "-e", "main", "--entry-point-result=void"]
     outcome = execute([*command, shared], run_environment(Way(STOCK), "stub", llvm, "builtin"))
     good(outcome)
     assert outcome.stdout == printed(program, llvm)

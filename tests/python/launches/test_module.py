@@ -154,7 +154,7 @@ def test_holding_chooses_one_of_several_images(mgpu: Mgpu) -> None:
     assert second["second::mark"].name == second["mark"].name == "mark"
     with pytest.raises(KeyError):
         second["first::mark"]
-    kernels = [image.kernels[0].name for image in find.read(many).images]
+    kernels = [image.kernels[0].name for image in find.contents(many.read_bytes(), "many").images]
     assert kernels[3] in mgpu_rt.Module(many, holding=kernels[3])
     assert mgpu_rt.Module(lower.lower(KERNELS, llvm=22), holding="scale")["scale"]
 

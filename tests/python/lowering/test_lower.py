@@ -180,11 +180,6 @@ def test_a_target_without_a_recipe_is_refused(options: dict[str, Any], said: str
         lower.lower(FORUM, **options)
 
 
-def test_the_runner_has_its_releases_name() -> None:
-    assert toolchain.runner(22).name == "mlir-runner"
-    assert toolchain.runner(19).name == "mlir-cpu-runner"
-
-
 # ---- output --------------------------------------------------------------------------------------
 
 

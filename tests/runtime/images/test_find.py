@@ -31,10 +31,14 @@ from tests.support.programs import STOCK, build
 from tests.support.sources import SOURCES
 
 
+def in_file(path: Path) -> find.Contents:
+    return find.contents(path.read_bytes(), f"'{path}'")
+
+
 def read(tmp_path: Path, content: bytes) -> list[ImageDescription]:
     path = tmp_path / "file"
     path.write_bytes(content)
-    return find.read(path).images
+    return in_file(path).images
 
 
 def only(images: list[ImageDescription]) -> ImageDescription:
@@ -256,7 +260,7 @@ def test_packed_entries_of_a_fatbin_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("llvm", "name"), [(22, "test_func_binary"), (19, "test_func_bin_cst")])
 def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
-    contents = find.read(lower.lower(SOURCES["forum"], llvm=llvm))
+    contents = in_file(lower.lower(SOURCES["forum"], llvm=llvm))
     image = only(contents.images)
     assert contents.kind == "an object file for x86-64"
     assert image.where == f".rodata+0x0 ({name})"
@@ -266,14 +270,14 @@ def test_images_of_an_object_file_are_found(llvm: int, name: str) -> None:
 def test_images_of_a_program_are_found(tmp_path: Path) -> None:
     """The reader also finds the images of a program without symbols."""
     program = build("many", 22, 1, STOCK)
-    images = find.read(program).images
+    images = in_file(program).images
     assert [image.where.partition(" ")[2] for image in images] == [
         f"(part{number}_binary)" for number in range(5)
     ]
     assert [len(image.kernels) for image in images] == [10] * 5
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", program, "-o", stripped], check=True)
-    bare = find.read(stripped).images
+    bare = in_file(stripped).images
     assert [image.content for image in bare] == [image.content for image in images]
     assert "(" not in bare[0].where
 
@@ -283,7 +287,7 @@ def test_every_kind_is_found_in_a_section(section: str, tmp_path: Path) -> None:
     """HIP's fat binary is an offload bundle in a section of its own."""
     for image in corpus.kinds():
         path = corpus.holder(tmp_path, image, section)
-        found = only(find.read(path).images)
+        found = only(in_file(path).images)
         assert found.where == f"{section}+0x0 (the_image)"
         assert found.content.rstrip(b"\0") == image.rstrip(b"\0")
 
@@ -303,17 +307,17 @@ def test_words_of_formats_are_no_images(tmp_path: Path) -> None:
     """A program that reads images contains the magic numbers of the image formats."""
     for path in (library(), corpus.holder(tmp_path, seeds._compressed(3))):
         with pytest.raises(find.NothingFound, match=NONE):
-            find.read(path)
+            in_file(path)
 
 
 def test_a_section_that_is_not_loaded_is_no_image(tmp_path: Path) -> None:
     """Debuggers read sections that are not loaded."""
     path = corpus.holder(tmp_path, code_object("forum"), ".kept")
-    find.read(path)
+    in_file(path)
     words = ["objcopy", "--set-section-flags", ".kept=contents,readonly", path]
     subprocess.run(words, check=True)
     with pytest.raises(find.NothingFound, match=NONE):
-        find.read(path)
+        in_file(path)
 
 
 def test_a_section_beyond_the_end_of_the_file_is_named(tmp_path: Path) -> None:
@@ -325,4 +329,4 @@ def test_a_section_beyond_the_end_of_the_file_is_named(tmp_path: Path) -> None:
     struct.pack_into("<Q", content, at + 32, len(content))  # sh_size
     path.write_bytes(content)
     with pytest.raises(find.NothingFound, match="is truncated or overwritten: its headers name"):
-        find.read(path)
+        in_file(path)

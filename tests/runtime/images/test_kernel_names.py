@@ -11,7 +11,8 @@ from tests.support.sources import SOURCES
 
 @pytest.mark.parametrize("llvm", [22, 19])
 def test_the_module_is_named_by_the_constant_that_holds_it(llvm: int) -> None:
-    images = find.read(lower.lower(SOURCES["samename"], llvm=llvm)).images
+    program = lower.lower(SOURCES["samename"], llvm=llvm)
+    images = find.contents(program.read_bytes(), "the program").images
     assert [image.module for image in images] == ["first", "second"]
     assert list(kernel_names.shown(images).values()) == ["first::mark", "second::mark"]
     assert list(kernel_names.shown(images[:1]).values()) == ["mark"]

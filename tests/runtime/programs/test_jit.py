@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from mgpu_rt._cli import softgpu
-from mgpu_rt._lowering import toolchain
 from tests.runtime.programs.test_programs import PROGRAMS, printed, rounds
 from tests.support import lower
 from tests.support.child import library
@@ -27,7 +26,7 @@ from tests.support.sources import SOURCES
 from tests.support.suites import in_check
 
 RUNNER_UTILS = [
-    toolchain.runner(22).parent.parent / "lib" / f"libmlir_{name}.so.22.1"
+    lower.runner(22).parent.parent / "lib" / f"libmlir_{name}.so.22.1"
     for name in ("runner_utils", "c_runner_utils")
 ]
 COMPILER = "libamd_comgr.so.2"
@@ -68,7 +67,7 @@ def jit(
     """Runs a program on the emulated device with the JIT runner of an LLVM release."""
     compiled = lower.lower_to_llvm_dialect(SOURCES[program], llvm, iterations=rounds(program))
     libraries = [runtime or library(), *(helpers or [print_library()])]
-    command = [*wrap, str(toolchain.runner(llvm)), str(compiled), "-e", "main"]
+    command = [*wrap, str(lower.runner(llvm)), str(compiled), "-e", "main"]
     command += ["--entry-point-result=void", *(f"--shared-libs={path}" for path in libraries)]
     env = run_environment(Way(library()), "softgpu", llvm, policy, **changes)
     return execute(command, env, stats=stats)

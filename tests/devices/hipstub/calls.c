@@ -64,14 +64,18 @@
     }                                                                                              \
     return stub_log_end(number, error, OUT(args))
 
+/* Tells of a call, and returns `fast` from it unless the stub records. */
+#define BEGIN(function, fast)                                                                      \
+    if (__builtin_expect(stub_fast, 1))                                                            \
+        return fast;                                                                               \
+    stub_tell(function);                                                                           \
+    if (!stub_records)                                                                             \
+    return fast
+
 #define HIP_CALL(name, params, args, fast)                                                         \
     hipError_t name params;                                                                        \
     hipError_t name params {                                                                       \
-        if (__builtin_expect(stub_fast, 1))                                                        \
-            return fast;                                                                           \
-        stub_tell(ID_##name);                                                                      \
-        if (!stub_records)                                                                         \
-            return fast;                                                                           \
+        BEGIN(ID_##name, fast);                                                                    \
         RECORD(name, args, emu_##name args);                                                       \
     }
 #include "functions.def"
@@ -79,11 +83,7 @@
 #undef HIP_CALL
 
 static hipError_t whole_device(enum stub_function function, void (*work)(void)) {
-    if (__builtin_expect(stub_fast, 1))
-        return hipSuccess;
-    stub_tell(function);
-    if (!stub_records)
-        return hipSuccess;
+    BEGIN(function, hipSuccess);
     hipError_t error;
     size_t number = stub_log_begin(function, "()", NULL, 0, &error);
     if (error == hipSuccess && stub_devices == 0)
@@ -118,11 +118,7 @@ hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **par
                            size_t shared_bytes, hipStream_t stream);
 hipError_t hipLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **params,
                            size_t shared_bytes, hipStream_t stream) {
-    if (__builtin_expect(stub_fast, 1))
-        return hipSuccess;
-    stub_tell(ID_hipLaunchKernel);
-    if (!stub_records)
-        return hipSuccess;
+    BEGIN(ID_hipLaunchKernel, hipSuccess);
     RECORD(
         hipLaunchKernel,
         (symbol, grid.x, grid.y, grid.z, block.x, block.y, block.z, params, shared_bytes, stream),
@@ -134,21 +130,13 @@ hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void
                                 void **extra);
 hipError_t hipDrvLaunchKernelEx(const void *config, hipFunction_t function, void **params,
                                 void **extra) {
-    if (__builtin_expect(stub_fast, 1))
-        return hipSuccess;
-    stub_tell(ID_hipDrvLaunchKernelEx);
-    if (!stub_records)
-        return hipSuccess;
+    BEGIN(ID_hipDrvLaunchKernelEx, hipSuccess);
     RECORD(hipDrvLaunchKernelEx, (config, function, params, extra),
            kernel_launch_clusters(config, function, params, extra));
 }
 
 static hipError_t last_error(enum stub_function function, bool clear) {
-    if (__builtin_expect(stub_fast, 1))
-        return hipSuccess;
-    stub_tell(function);
-    if (!stub_records)
-        return hipSuccess;
+    BEGIN(function, hipSuccess);
     hipError_t ignored;
     size_t number = stub_log_begin(function, "()", NULL, 0, &ignored);
     const hipError_t error = stub_last_error(true);

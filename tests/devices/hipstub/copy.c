@@ -43,12 +43,8 @@ static void run_fill(struct operation *operation) {
 
 static struct copy *copy_new(void *to, const void *from, size_t bytes) {
     struct copy *copy = calloc(1, sizeof *copy);
-    copy->operation.work = run_copy;
-    copy->operation.end = end_copy;
-    copy->operation.delayed = true;
-    copy->to = to;
-    copy->from = from;
-    copy->bytes = bytes;
+    const struct operation operation = {.work = run_copy, .end = end_copy, .delayed = true};
+    *copy = (struct copy){operation, to, from, bytes, NULL};
     return copy;
 }
 
@@ -95,12 +91,7 @@ hipError_t emu_hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
 
 static struct operation *fill_new(void *to, unsigned value, unsigned width, size_t count) {
     struct fill *fill = calloc(1, sizeof *fill);
-    fill->operation.work = run_fill;
-    fill->operation.delayed = true;
-    fill->to = to;
-    fill->value = value;
-    fill->width = width;
-    fill->count = count;
+    *fill = (struct fill){{.work = run_fill, .delayed = true}, to, value, width, count};
     return &fill->operation;
 }
 

@@ -81,63 +81,32 @@ hipError_t emu_hipDeviceGetAttribute(int *value, int attribute, int device) {
         return hipErrorInvalidValue;
     if (device < 0 || device >= stub_devices)
         return hipErrorInvalidDevice;
-    switch (attribute) {
-    case hipDeviceAttributeCanMapHostMemory:
-    case hipDeviceAttributeConcurrentKernels:
-    case hipDeviceAttributeCooperativeLaunch:
-        *value = 1;
-        break;
-    case hipDeviceAttributeClockRate:
-        *value = 1700000;
-        break;
-    case hipDeviceAttributeComputeCapabilityMajor:
-        *value = stub_capability / 10;
-        break;
-    case hipDeviceAttributeComputeCapabilityMinor:
-        *value = stub_capability % 10;
-        break;
-    case hipDeviceAttributeMaxBlockDimX:
-    case hipDeviceAttributeMaxThreadsPerBlock:
-        *value = 1024;
-        break;
-    case hipDeviceAttributeMaxGridDimX:
-        *value = 0x7fffffff;
-        break;
-    case hipDeviceAttributeMultiprocessorCount:
-        *value = 2;
-        break;
-    case hipDeviceAttributeMaxSharedMemoryPerBlock:
-        *value = 65536;
-        break;
-    case hipDeviceAttributePageableMemoryAccess:
-        *value = stub_pageable;
-        break;
-    case hipDeviceAttributeIntegrated:
-        *value = stub_integrated;
-        break;
-    case hipDeviceAttributeIsLargeBar:
-        if (stub_version < HIP_6)
-            return hipErrorInvalidValue;
-        *value = stub_large_bar;
-        break;
-    case hipDeviceAttributePciBusId:
-        *value = shared_bus();
-        if (*value == 0)
-            return hipErrorInvalidValue;
-        break;
-    case hipDeviceAttributePciDeviceId:
-        *value = device;
-        break;
-    case hipDeviceAttributePciDomainID:
-        *value = 0;
-        break;
-    case hipDeviceAttributeWarpSize:
-        *value = 64;
-        break;
-    default:
-        return hipErrorInvalidValue;
-    }
-    return hipSuccess;
+    const int attributes[][2] = {
+        {hipDeviceAttributeCanMapHostMemory, 1},
+        {hipDeviceAttributeConcurrentKernels, 1},
+        {hipDeviceAttributeCooperativeLaunch, 1},
+        {hipDeviceAttributeClockRate, 1700000},
+        {hipDeviceAttributeComputeCapabilityMajor, stub_capability / 10},
+        {hipDeviceAttributeComputeCapabilityMinor, stub_capability % 10},
+        {hipDeviceAttributeMaxBlockDimX, 1024},
+        {hipDeviceAttributeMaxThreadsPerBlock, 1024},
+        {hipDeviceAttributeMaxGridDimX, 0x7fffffff},
+        {hipDeviceAttributeMultiprocessorCount, 2},
+        {hipDeviceAttributeMaxSharedMemoryPerBlock, 65536},
+        {hipDeviceAttributePageableMemoryAccess, stub_pageable},
+        {hipDeviceAttributeIntegrated, stub_integrated},
+        {stub_version < HIP_6 ? -1 : hipDeviceAttributeIsLargeBar, stub_large_bar},
+        {shared_bus() == 0 ? -1 : hipDeviceAttributePciBusId, shared_bus()},
+        {hipDeviceAttributePciDeviceId, device},
+        {hipDeviceAttributePciDomainID, 0},
+        {hipDeviceAttributeWarpSize, 64},
+    };
+    for (size_t i = 0; attribute >= 0 && i < sizeof attributes / sizeof *attributes; ++i)
+        if (attributes[i][0] == attribute) {
+            *value = attributes[i][1];
+            return hipSuccess;
+        }
+    return hipErrorInvalidValue;
 }
 
 hipError_t emu_hipRuntimeGetVersion(int *version) {

@@ -34,10 +34,9 @@ hipError_t emu_hipEventCreate(hipEvent_t *event) {
 }
 
 hipError_t emu_hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
-    const unsigned known = hipEventBlockingSync | hipEventDisableTiming | 4u /* interprocess */ |
-                           0x40000000u | 0x80000000u /* hipEventReleaseToDevice,
-                                                      * hipEventReleaseToSystem */
-        ;
+    /* 4: interprocess; the last two: hipEventReleaseToDevice, hipEventReleaseToSystem */
+    const unsigned known =
+        hipEventBlockingSync | hipEventDisableTiming | 4u | 0x40000000u | 0x80000000u;
     if (event == NULL || (flags & ~known) != 0)
         return hipErrorInvalidValue;
     *event = object_again(EVENT);
@@ -67,14 +66,12 @@ hipError_t emu_hipEventRecord(hipEvent_t event, hipStream_t stream) {
     if (stream != NULL && event->object.device != found->object.device)
         return hipErrorInvalidHandle; /* as AMD's */
     if (found->capture != NULL) {
-        graph_capture_event(event, found);
+        event->capture = found->capture;
         return hipSuccess;
     }
     event->capture = NULL;
     struct mark *mark = calloc(1, sizeof *mark);
-    mark->operation.work = note_time;
-    mark->event = event;
-    mark->stream = found;
+    *mark = (struct mark){{.work = note_time}, event, found};
     event->stream = found;
     /* Sets the ticket before stream_submit, because stream_submit may execute the operation at
      * once. */

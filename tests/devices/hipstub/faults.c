@@ -20,43 +20,34 @@ static unsigned fault_count;
 
 static unsigned delays[STUB_FUNCTIONS];
 
-/* Splits text at commas and passes each part to `take`; returns -1 if `take` rejects a part. */
-static int each_part(const char *text, int (*take)(char *part)) {
+/* Splits text at commas, and passes each part's function and what follows the function's name and a
+ * colon to `take`; returns -1 if `take` rejects a part. */
+static int each_part(const char *text, int (*take)(unsigned function, const char *rest)) {
     char copy[1024];
     if (strlen(text) >= sizeof copy)
         return -1;
     strcpy(copy, text);
-    char *rest = NULL;
-    for (char *part = strtok_r(copy, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest))
-        if (take(part) != 0)
+    char *next = NULL;
+    for (char *rest = strtok_r(copy, ",", &next); rest != NULL; rest = strtok_r(NULL, ",", &next)) {
+        const int function = stub_function_index(strsep(&rest, ":"));
+        if (function < 0 || rest == NULL || take((unsigned)function, rest) != 0)
             return -1;
+    }
     return 0;
 }
 
-static int take_fault(char *part) {
-    char name[64], nth[24];
-    struct fault fault;
-    if (fault_count == MOST || sscanf(part, "%63[^:]:%23[^:]:%d", name, nth, &fault.error) != 3)
+static int take_fault(unsigned function, const char *rest) {
+    char nth[24];
+    struct fault fault = {.function = function};
+    if (fault_count == MOST || sscanf(rest, "%23[^:]:%d", nth, &fault.error) != 2)
         return -1;
-    int function = stub_function_index(name);
-    if (function < 0)
-        return -1;
-    fault.function = (unsigned)function;
     fault.nth = strcmp(nth, "*") == 0 ? 0 : strtoull(nth, NULL, 10);
     faults[fault_count++] = fault;
     return 0;
 }
 
-static int take_delay(char *part) {
-    char name[64];
-    unsigned microseconds;
-    if (sscanf(part, "%63[^:]:%u", name, &microseconds) != 2)
-        return -1;
-    int function = stub_function_index(name);
-    if (function < 0)
-        return -1;
-    delays[function] = microseconds;
-    return 0;
+static int take_delay(unsigned function, const char *rest) {
+    return sscanf(rest, "%u", &delays[function]) == 1 ? 0 : -1;
 }
 
 int hipstub_set_fault(const char *text) {

@@ -203,9 +203,8 @@ hipError_t emu_hipGraphLaunch(hipGraphExec_t executable, hipStream_t handle) {
     if (!object_check("hipGraphLaunch", EXECUTABLE, executable))
         return hipErrorInvalidValue;
     struct launch_of_graph *launch = calloc(1, sizeof *launch);
-    launch->operation.work = run_graph;
-    launch->operation.end = end_launch_of_graph;
-    launch->operation.delayed = true;
+    launch->operation =
+        (struct operation){.work = run_graph, .end = end_launch_of_graph, .delayed = true};
     launch->graph = executable->graph;
     launch->graph->users++;
     stream_submit(stream, &launch->operation);
@@ -219,10 +218,6 @@ void graph_capture(struct ihipStream_t *stream, struct operation *operation) {
     struct ihipGraph *graph = stream->capture;
     hipGraphNode_t last = graph->count ? graph->nodes[graph->count - 1] : NULL;
     add_node(graph, operation, &last, graph->count > 0);
-}
-
-void graph_capture_event(struct ihipEvent_t *event, struct ihipStream_t *stream) {
-    event->capture = stream->capture;
 }
 
 hipError_t graph_capture_wait(struct ihipStream_t *stream, struct ihipEvent_t *event) {

@@ -18,9 +18,7 @@ hipError_t copy_operation(void *to, const void *from, size_t bytes, struct opera
 /* Appends an operation to a stream's capture. */
 void graph_capture(struct ihipStream_t *stream, struct operation *operation);
 
-/* Captures an event's record on a capturing stream, or a stream's wait for a captured event. A
- * stream that waits for a captured event joins the capture. */
-void graph_capture_event(struct ihipEvent_t *event, struct ihipStream_t *stream);
+/* Lets a stream wait for a captured event. The stream joins the capture. */
 hipError_t graph_capture_wait(struct ihipStream_t *stream, struct ihipEvent_t *event);
 
 /* Invalidates the capture of a stream, after a call that is not permitted on a capturing stream. */

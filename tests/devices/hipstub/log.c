@@ -209,6 +209,7 @@ static void put_arguments(FILE *to, const struct record *record) {
 }
 
 static void put_log(FILE *to) {
+    stub_lock();
     fputs("{\"counts\": {", to);
     const char *separator = "";
     for (int i = 0; i < STUB_FUNCTIONS; ++i) {
@@ -240,15 +241,14 @@ static void put_log(FILE *to) {
         fputs("}}", to);
     }
     fputs("]}\n", to);
+    stub_unlock();
 }
 
 char *hipstub_json(void) {
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    stub_lock();
     put_log(to);
-    stub_unlock();
     fclose(to);
     return text;
 }
@@ -265,8 +265,6 @@ void stub_log_write(const char *path) {
         perror(full);
         return;
     }
-    stub_lock();
     put_log(to);
-    stub_unlock();
     fclose(to);
 }

@@ -257,33 +257,29 @@ hipError_t emu_hipHostMalloc(void **address, size_t bytes, unsigned flags) {
     return allocate(address, bytes, MEMORY_PINNED, flags);
 }
 
-hipError_t emu_hipFree(void *address) {
+/* AMD's HIP waits for all streams. The wait releases the lock, so the block is found afterwards. */
+static hipError_t release(const char *function, void *address, enum memory_kind kind,
+                          enum memory_kind other) {
     if (address == NULL)
         return hipSuccess;
-    if (releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED) == NULL)
+    if (releasable(function, address, kind, other) == NULL)
         return hipErrorInvalidValue;
-    if (graph_forbids())
-        return hipErrorStreamCaptureUnsupported;
-    stream_wait_all(false); /* AMD's hipFree waits for all streams; the wait releases the lock, so
-                               find the block afterwards */
-    struct block *block = releasable("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
+    stream_wait_all(false);
+    struct block *block = releasable(function, address, kind, other);
     if (block == NULL)
         return hipErrorInvalidValue;
     retire(block);
     return hipSuccess;
 }
 
+hipError_t emu_hipFree(void *address) {
+    if (address != NULL && graph_forbids())
+        return hipErrorStreamCaptureUnsupported;
+    return release("hipFree", address, MEMORY_DEVICE, MEMORY_MANAGED);
+}
+
 hipError_t emu_hipHostFree(void *address) {
-    if (address == NULL)
-        return hipSuccess;
-    if (releasable("hipHostFree", address, MEMORY_PINNED, MEMORY_PINNED) == NULL)
-        return hipErrorInvalidValue;
-    stream_wait_all(false); /* as AMD's, like hipFree */
-    struct block *block = releasable("hipHostFree", address, MEMORY_PINNED, MEMORY_PINNED);
-    if (block == NULL)
-        return hipErrorInvalidValue;
-    retire(block);
-    return hipSuccess;
+    return release("hipHostFree", address, MEMORY_PINNED, MEMORY_PINNED);
 }
 
 hipError_t emu_hipMemGetInfo(size_t *available, size_t *total) {
@@ -328,12 +324,14 @@ hipError_t emu_hipHostUnregister(void *address) {
     return hipSuccess;
 }
 
+static bool is_hosts(enum memory_kind kind) {
+    return kind == MEMORY_PINNED || kind == MEMORY_MANAGED || kind == MEMORY_REGISTERED;
+}
+
 hipError_t emu_hipHostGetDevicePointer(void **device, void *host, unsigned flags) {
     (void)flags;
     const struct block *block = find(host);
-    if (device == NULL || block == NULL || block->kind == MEMORY_DEVICE ||
-        block->kind == MEMORY_EXTENDED || block->kind == MEMORY_GLOBAL ||
-        block->kind == MEMORY_FREED)
+    if (device == NULL || block == NULL || !is_hosts(block->kind))
         return hipErrorInvalidValue;
     *device = host;
     return hipSuccess;
@@ -350,8 +348,7 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
     if (block->kind == MEMORY_GLOBAL && stub_version < 60000000)
         return hipErrorInvalidValue; /* HIP 5.2.3 refuses a global before hipModuleGetGlobal; the
                                         stub always refuses globals */
-    bool device_only = block->kind == MEMORY_DEVICE || block->kind == MEMORY_EXTENDED ||
-                       block->kind == MEMORY_GLOBAL;
+    const bool device_only = !is_hosts(block->kind);
     *attributes = (hipPointerAttribute_t){
         .memory_type = device_only || block->kind == MEMORY_MANAGED,
         .device = block->device,
@@ -361,10 +358,6 @@ hipError_t emu_hipPointerGetAttributes(hipPointerAttribute_t *attributes, const 
         .allocation_flags = block->flags,
     };
     return hipSuccess;
-}
-
-static bool is_hosts(enum memory_kind kind) {
-    return kind == MEMORY_PINNED || kind == MEMORY_MANAGED || kind == MEMORY_REGISTERED;
 }
 
 static struct block *first_of(int device) {

@@ -110,20 +110,18 @@ const char *const stub_live_words[] = {"streams", "events",        "modules", "a
                                        "bytes",   "registrations", "graphs",  NULL};
 
 int64_t stub_live(const char *what) {
-    if (strcmp(what, "streams") == 0)
-        return live[STREAM];
-    if (strcmp(what, "events") == 0)
-        return live[EVENT];
-    if (strcmp(what, "modules") == 0)
-        return live[MODULE];
-    if (strcmp(what, "graphs") == 0)
-        return live[GRAPH] + live[EXECUTABLE];
-    if (strcmp(what, "allocations") == 0)
-        return memory_live_blocks();
-    if (strcmp(what, "bytes") == 0)
-        return memory_live_bytes();
-    if (strcmp(what, "registrations") == 0)
-        return memory_live_registrations();
+    const int64_t counts[] = {
+        live[STREAM],
+        live[EVENT],
+        live[MODULE],
+        memory_live_blocks(),
+        memory_live_bytes(),
+        memory_live_registrations(),
+        live[GRAPH] + live[EXECUTABLE],
+    };
+    for (unsigned i = 0; stub_live_words[i] != NULL; ++i)
+        if (strcmp(what, stub_live_words[i]) == 0)
+            return counts[i];
     return -1;
 }
 

@@ -232,13 +232,17 @@ static struct block_freed free_unheld(void *address) {
     return (struct block_freed){FREE_TO_HIP, error};
 }
 
-/* Frees a block that a graph uses, and may write at its next launch. Waits for the work on the
- * block, as hipFree does with stock. Returns false if the program or the graph no longer has the
- * block. */
-static bool free_graph_block(struct block *block) {
-    (void)device_answered(PROOF_VALUE(freed_block_of_a_graph_is_idle,
-                                      stream_wait_for_device(block->device), hipSuccess));
-    return block_leave_to_graph(block, NULL);
+/* Waits for the device. Returns false if no pool may have the block: HIP refused to wait, so
+ * nothing shows when the block is idle. */
+static __attribute__((noinline)) bool wait_until_idle(struct block *block) {
+    const hipError_t error =
+        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(block->device), hipSuccess);
+    if (DOUBT(nothing_says_it_is_idle, error != hipSuccess)) {
+        device_clear_error(error);
+        return false;
+    }
+    block_device_is_idle(block);
+    return true;
 }
 
 /* Continues block_free for an address that is not the address of a block in state BLOCK_LIVE.
@@ -252,7 +256,10 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
         *freed = (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
         return false;
     }
-    if (state == BLOCK_GRAPH && free_graph_block(block))
+    /* The graph may write the block at its next launch, and the block has no fence. */
+    if (state == BLOCK_GRAPH)
+        PROOF_STEP(freed_block_of_a_graph_is_idle, (void)wait_until_idle(block));
+    if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
         return false;
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
         return block_change(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, address, freed);
@@ -269,20 +276,6 @@ void block_put_done(struct block *block) {
     block_clear_fences(block);
     block_pool_put(block); /* from here on another thread may take the block */
     eviction_after_free(block, device);
-}
-
-/* Waits for the device. Returns false if no pool may have the block: HIP refused to wait, so
- * nothing shows when the block is idle. */
-static __attribute__((noinline)) bool wait_until_idle(struct block *block,
-                                                      struct block_freed *freed) {
-    freed->error =
-        PROOF_VALUE(unordered_free_waits, stream_wait_for_device(block->device), hipSuccess);
-    if (DOUBT(nothing_says_it_is_idle, freed->error != hipSuccess)) {
-        device_clear_error(freed->error);
-        return false;
-    }
-    block_device_is_idle(block);
-    return true;
 }
 
 /* Waits for the device if no fence can show when the block is idle. The library sets no fence on
@@ -307,7 +300,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
         freed.verdict = FREE_TO_HIP;
     } else if (UNLIKELY(!in_order) ||
                UNLIKELY(!block_set_fences(block, stream, care & CARE_SEVERAL_STREAMS))) {
-        is_kept = wait_until_idle(block, &freed);
+        is_kept = wait_until_idle(block);
     }
     if (LIKELY(is_kept)) {
         block_pool_put(block); /* from here on another thread may take the block */

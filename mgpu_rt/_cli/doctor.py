@@ -202,12 +202,8 @@ def _hip(
     checklist.add("a program", FAILURE, text)
 
 
-#: The variables that hide devices from HIP or from NVIDIA's driver.
-_HIDING = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-
-
 def _where_devices_are(device: str, environment: Mapping[str, str]) -> str:
-    hiding = [f"{name}={environment[name]}" for name in _HIDING if name in environment]
+    hiding = [f"{name}={environment[name]}" for name in preload.VISIBLE if name in environment]
     if hiding:
         return f"{' and '.join(hiding)} may hide them: unset it"
     if device == "cuda":

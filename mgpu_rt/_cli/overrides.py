@@ -50,6 +50,13 @@ def environment(hooks: tuple[str, ...], kernel: str | None, nth: int | None) -> 
     return {"MGPU_RT_RUNTIME": variable(names, settings, *own), GIVEN: given}
 
 
+def must_be_unset(environ: Mapping[str, str], calls: str) -> None:
+    """Raises CommandError if MGPU_RT_RUNTIME names a runtime. It would answer the `calls` of a
+    command, such as "the calls that check examines"."""
+    if named := environ.get("MGPU_RT_RUNTIME"):
+        raise CommandError(f"MGPU_RT_RUNTIME={named} answers {calls}: unset MGPU_RT_RUNTIME")
+
+
 def variable(names: Sequence[str], settings: Mapping[str, object], *words: str) -> str:
     """Returns the value of MGPU_RT_RUNTIME that selects the classes `names` and contains
     `settings`. `words` are further settings as text."""

@@ -21,8 +21,9 @@ KFD = Path("/dev/kfd")
 
 KINDS = ("auto", "hip", "softgpu", "cuda")
 
-#: The variables that select GPUs by number. These variables have no meaning for an emulated device.
-_NUMBERS_OF_GPUS = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+#: The variables that select GPUs by number, and hide the others from HIP or from NVIDIA's driver.
+#: These variables have no meaning for an emulated device.
+VISIBLE = ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 def devices() -> list[str]:
@@ -39,7 +40,7 @@ def kind(device: str, base: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     """Returns the kind of a device, and the environment that selects an emulated device."""
     if device not in softgpu.TARGETS:
         return device, base
-    plain = {name: value for name, value in base.items() if name not in _NUMBERS_OF_GPUS}
+    plain = {name: value for name, value in base.items() if name not in VISIBLE}
     return "softgpu", {**plain, "MGPU_RT_SOFTGPU": softgpu.with_targets(device, base)}
 
 

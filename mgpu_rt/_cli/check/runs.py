@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from mgpu_rt import _hip_search
-from mgpu_rt._cli import preload, softgpu
+from mgpu_rt._cli import overrides, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
 #: The variable that names the file to which the device writes reports (softgpu/src/check/report.c).
@@ -34,10 +34,7 @@ def _is_emulated(device: str) -> bool:
 
 
 def environment(device: str, output: Path) -> dict[str, str]:
-    if named := os.environ.get("MGPU_RT_RUNTIME"):
-        raise CommandError(
-            f"MGPU_RT_RUNTIME={named} answers the calls that check examines: unset MGPU_RT_RUNTIME"
-        )
+    overrides.must_be_unset(os.environ, "the calls that check examines")
     result = _emulated(device) if _is_emulated(device) else _calls_only(device)
     return result | {OUTPUT: str(output)}
 

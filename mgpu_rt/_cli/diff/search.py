@@ -55,10 +55,7 @@ class Pair(NamedTuple):
 
 def side(name: str, command: Sequence[str], device: str) -> Side:
     base = {name: value for name, value in os.environ.items() if name != "MGPU_RT_TRACE"}
-    if named := base.get("MGPU_RT_RUNTIME"):
-        raise CommandError(
-            f"MGPU_RT_RUNTIME={named} answers the calls that diff records: unset MGPU_RT_RUNTIME"
-        )
+    overrides.must_be_unset(base, "the calls that diff records")
     executable.check(command[0])
     return Side(name, command, device, preload.device_environment(device, base))
 

@@ -7,22 +7,13 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from mgpu_rt._runtime import lib
 
+def end_by(end: Callable[[int], None], error: BaseException) -> None:
+    """Prints an exception, and gives the exception's exit status to a function of C, even if the
+    exception cannot be printed. The status is 0 only if the user's code requests 0.
 
-def end_program(error: BaseException) -> None:
-    """Ends the process, even if the exception cannot be printed. The exit status is 0 only if the
-    user's code requests 0."""
-    _end(error, lib.end_program)
-
-
-def change_status(error: BaseException) -> None:
-    """Prints an exception. If the process would end with status 0, the process ends with the
-    exception's status instead. Exit handlers that have not run yet still run."""
-    _end(error, lib.change_status)
-
-
-def _end(error: BaseException, end: Callable[[int], None]) -> None:
+    lib.end_program ends the process. lib.change_status ends it later, with this status in place of
+    0; exit handlers that have not run yet still run."""
     status = 1
     try:
         status = _tell(error)

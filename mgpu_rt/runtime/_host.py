@@ -42,9 +42,9 @@ def _fail(function: str, error: BaseException) -> None:
         except BaseException as wrong:  # HIP could not have such an error
             error = wrong
     if function == "end":
-        return _ending.change_status(error)
+        return _ending.end_by(lib.change_status, error)
     if lib.ends_program:
-        _ending.end_program(error)
+        _ending.end_by(lib.end_program, error)
     # The program's calls now go to the library's functions, until the program leaves the `with`
     # block.
     with _State.lock:
@@ -251,4 +251,4 @@ def start(wanted: str, owned: bool, version: str, library: str) -> None:
     except BaseException as error:
         named = os.environ.get("MGPU_RT_RUN_OPTIONS") or f"MGPU_RT_RUNTIME={wanted}"
         why = SystemExit(f"mgpu_rt: {named}: {_loading.describe(error)}")
-        _ending.end_program(why)
+        _ending.end_by(lib.end_program, why)

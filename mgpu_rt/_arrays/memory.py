@@ -15,10 +15,10 @@ class Memory:
     object is gone. At exit this object does not free the memory, because another package's array
     may still use the memory."""
 
-    def __init__(self, address: int, *, on_device: bool, device: int = 0) -> None:
-        self.address, self.on_device, self.device = address, on_device, device
-        self.work = Work()
-        if on_device:
+    def __init__(self, address: int, device: int | None) -> None:
+        """`device` is None for memory of the host."""
+        self.address, self.device, self.work = address, device, Work()
+        if device is not None:
             # A free that names no stream waits for the device: for this package's work, and for
             # the work of other packages that share the memory.
             load().finalize(self, load().mgpuMemFree, address, 0)
@@ -31,4 +31,4 @@ def allocate(size: int) -> Memory:
     library = load()
     failure = f"there are no {size:,} bytes of device memory"
     address = library.checked(failure, library.mgpuMemAlloc, size, 0, False)
-    return Memory(address, on_device=True, device=Hip.of_process().device())
+    return Memory(address, Hip.of_process().device())

@@ -59,21 +59,18 @@ class Reader:
             return _numpy(self._library, address, element, shape, strides).copy()
         owner = self._owner(allocated, address)
         if isinstance(owner, Memory):
-            on_device, work = owner.device if owner.on_device else None, owner.work
+            device, work = owner.device, owner.work
         else:  # an argument's memory
             _value, array = owner
-            on_device, work = _device_of(address), array.work or Work()
-        if on_device is None:
+            device, work = _device_of(address), array.work or Work()
+        if device is None:
             return _numpy(owner, address, element, shape, strides)
         self._uses.add(work, writes=True)
-        return DeviceArray(owner, address, element, shape, strides, device=on_device, work=work)
+        return DeviceArray(owner, address, element, shape, strides, device=device, work=work)
 
     def _owner(self, allocated: int, address: int) -> Any:
         if allocated not in self._owners:
-            device = _device_of(allocated or address)
-            self._owners[allocated] = Memory(
-                allocated, on_device=device is not None, device=device or 0
-            )
+            self._owners[allocated] = Memory(allocated, _device_of(allocated or address))
         return self._owners[allocated]
 
 

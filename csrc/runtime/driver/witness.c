@@ -13,12 +13,13 @@ enum { HIP_API = 3, ROCR_VERSION = 0, ROCR_NOT_STARTED = 0x100b };
 
 /* The kinds of operations: 0 for a function that may change HIP's objects. HARMLESS marks functions
  * that change nothing but the calling thread's device and last error. OF_ADDRESSES marks harmless
- * functions that tell which memory is registered. OF_GRAPHS marks functions that create and launch
- * graphs. ALLOCATES marks functions that allocate device memory, or tell how much is free. WAITS
- * marks functions that wait for all work of a device, and RESTS other functions that submit none.
- */
+ * functions that tell which memory is registered. ALLOCATES marks functions that allocate device
+ * memory, or tell how much is free. WAITS marks functions that wait for all work of a device, and
+ * RESTS other functions that submit none. BEARS_NO_REPORTS marks functions after which HIP may
+ * crash while it reports, and FREES_STREAM those after which HIP 7 may. */
 enum { OPERATIONS = 1024 };
-enum { HARMLESS = 1, OF_ADDRESSES = 2, OF_GRAPHS = 4, ALLOCATES = 8, WAITS = 16, RESTS = 32 };
+enum { HARMLESS = 1, OF_ADDRESSES = 2, ALLOCATES = 4, WAITS = 8, RESTS = 16 };
+enum { BEARS_NO_REPORTS = 32, FREES_STREAM = 64 };
 static uint8_t kinds[OPERATIONS];
 
 /* The operation of each function of hip.def. GRAPH_CALL marks those of graphs. */
@@ -201,14 +202,21 @@ static void note_call_of_others(unsigned kind) {
 
 /* ---- what HIP reports ---- */
 
-/* HIP 7.2.4 sometimes crashes if a graph runs while HIP has any function to report to. So the
- * library removes its function before the first graph. Afterwards a call of other code would wait
- * for no question, so the questions end first. If a profiler had replaced the function, `hear`
- * would not have been called. */
+/* HIP 7.2.4 sometimes crashes if it has any function to report to. It does so if a graph runs,
+ * after a reset, or after other code has destroyed a stream. At the end of a wait for an event it
+ * then reads the stream, which may be freed by now. So the library removes its function before the
+ * first of these calls. Afterwards a call of other code would wait for no question, so the
+ * questions end first. If a profiler had replaced the function, `hear` would not have been called.
+ * The library itself destroys streams that have been idle for long. */
 static void stop_hearing(void) {
-    end_sole_use_because("a graph was used");
+    end_sole_use_because("HIP may crash while it reports");
     PROOF_STEP(questions_end_before_the_reports, wait_for_holders());
     (load_relaxed(&set_tracer))(NULL);
+}
+
+/* Other code may call HIP before the library knows the release. */
+static bool may_be_hip_7(void) {
+    return !hip_version || hip_version >= HIP_7;
 }
 
 static __attribute__((noinline)) void hear_slow(uint32_t operation) {
@@ -224,7 +232,8 @@ static __attribute__((noinline)) void hear_slow(uint32_t operation) {
         PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
         note_call_of_others(kind);
     }
-    if (DOUBT(hip_crashes_with_graphs, kind & OF_GRAPHS))
+    if (DOUBT(hip_crashes_while_it_reports,
+              kind & BEARS_NO_REPORTS || (kind & FREES_STREAM && may_be_hip_7())))
         stop_hearing();
 }
 
@@ -350,8 +359,10 @@ static const struct {
     {"hipStreamGetFlags", HARMLESS},
     {"hipStreamGetPriority", HARMLESS},
     {"hipStreamIsCapturing", HARMLESS},
-    {"hipGraph", OF_GRAPHS},
-    {"hipStreamBeginCapture", OF_GRAPHS},
+    {"hipDevicePrimaryCtxReset", BEARS_NO_REPORTS},
+    {"hipDeviceReset", BEARS_NO_REPORTS},
+    {"hipGraph", BEARS_NO_REPORTS},
+    {"hipStreamBeginCapture", BEARS_NO_REPORTS},
     {"hipArray3DCreate", ALLOCATES},
     {"hipArrayCreate", ALLOCATES},
     {"hipExtMallocWithFlags", ALLOCATES},
@@ -367,7 +378,7 @@ static const struct {
     {"hipFree", RESTS},
     {"hipHost", RESTS},
     {"hipStreamCreate", RESTS},
-    {"hipStreamDestroy", RESTS},
+    {"hipStreamDestroy", RESTS | FREES_STREAM},
     {"hipStreamSynchronize", RESTS},
     {"hipDeviceSynchronize", WAITS},
 };
@@ -384,7 +395,7 @@ static uint8_t kind_of(const char *name) {
 
 static void describe_operation(uint32_t operation, const char *name) {
     const uint8_t kind = kind_of(name);
-    const uint32_t called = operation | (kind & OF_GRAPHS ? GRAPH_CALL : 0);
+    const uint32_t called = operation | (kind & BEARS_NO_REPORTS ? GRAPH_CALL : 0);
     store_relaxed(&kinds[operation], kind);
 #define HIP_FN(need, function, params, args)                                                       \
     if (strcmp(name, "hip" #function) == 0)                                                        \

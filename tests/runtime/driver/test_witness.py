@@ -252,6 +252,26 @@ def test_the_first_graph_ends_it_and_removes_the_function(mgpu: Mgpu) -> None:
     assert not Loop(mgpu).is_sole_user()
 
 
+@in_cases(("hipDeviceReset", "hipStreamDestroy"), **TELLS)
+def test_a_call_after_which_hip_may_crash_removes_the_function(mgpu: Mgpu, name: str) -> None:
+    """While HIP 7.2.4 has any function to report to, it reads a stream at the end of a wait for an
+    event. By then other code may have destroyed the stream, or reset the device."""
+    begin(mgpu)
+    for _ in range(2):
+        arguments = [mgpu.for_stub(mgpu.hip_stream())] if name == "hipStreamDestroy" else []
+        assert getattr(mgpu.stub, name)(*arguments) == 0
+        assert mgpu.stub.hipstub_registrations() == 2
+    assert mgpu.StreamCreate() != mgpu.null
+    assert mgpu.stub.hipstub_registrations() == 2
+
+
+@in_child(**{**TELLS, "HIPSTUB_VERSION": "60443484"})
+def test_before_hip_7_the_function_outlives_a_stream(mgpu: Mgpu) -> None:
+    begin(mgpu)
+    assert mgpu.stub.hipStreamDestroy(mgpu.for_stub(mgpu.hip_stream())) == 0
+    assert mgpu.stub.hipstub_registrations() == 1
+
+
 # ---- where other code calls HIP ----
 
 

@@ -12,6 +12,7 @@ static struct advice destroyed_twice = {
     .text = "stream %p was destroyed before; HIP may have given its handle to another stream"};
 static struct advice used_after_destroy = {
     .text = "the program uses stream %p after mgpuStreamDestroy"};
+static struct advice no_stream = {.text = "HIP knows no stream with the handle %p"};
 static struct advice null_destroyed = {.text =
                                            "the null stream is HIP's own and is never destroyed"};
 
@@ -102,7 +103,9 @@ static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hi
         return;
     const hipError_t error = LIKELY(stream) ? stream_wait(stream) : hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess))
-        report_failure(expression, error, &stream_fault);
+        report_failure(expression, error,
+                       error == hipErrorContextIsDestroyed ? &no_stream : &stream_fault,
+                       (void *)handle);
     else if (UNLIKELY(!usable))
         PROOF_STEP(
             wait_leaves_the_error,

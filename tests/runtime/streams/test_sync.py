@@ -48,6 +48,14 @@ def test_a_second_destroy_is_reported(mgpu: Mgpu) -> None:
     assert "was destroyed before" in mgpu.stderr()
 
 
+@in_child(backends=("softgpu",))
+def test_a_synchronise_of_no_stream_blames_no_earlier_work(mgpu: Mgpu) -> None:
+    mgpu.StreamCreate()
+    mgpu.StreamSynchronize(mgpu.ffi.cast("void *", 0x1234))
+    assert "HIP knows no stream with the handle 0x1234" in mgpu.stderr()
+    assert "earlier work" not in mgpu.stderr()
+
+
 @in_child(MGPU_RT_EXCLUSIVE="on", HIPSTUB_FAULT=f"{SYNC}:1:700")
 def test_a_synchronise_after_an_error_asks_hip_again(mgpu: Mgpu) -> None:
     function, stream = forum(mgpu), mgpu.StreamCreate()

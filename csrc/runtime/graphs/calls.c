@@ -65,7 +65,8 @@ static struct mgpu_elapsed built_elapsed(void *first, void *second, void *third)
 static void *new_block(uint64_t bytes) {
     /* The block must be ready for any stream, because the graph may be launched on any stream. */
     hipError_t error;
-    void *const address = block_allocate(bytes, graph_building->device, &error);
+    PROOF_STEP(reset_before_block_reuse, (void)device_kept(graph_building->device));
+    void *const address = block_search(bytes, graph_building->device, NULL, false, &error);
     const bool is_owned =
         address && PROOF(block_is_the_graphs, block_give_graph(address, graph_building->number));
     if (!is_owned)

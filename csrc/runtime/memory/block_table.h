@@ -64,12 +64,6 @@ static inline void block_ask(struct block *block, size_t bytes) {
 /* Subtracts the bytes of a block that the program no longer holds. */
 void block_unask(const struct block *block);
 
-/* Changes the bytes for which the program asked, of a block that it holds. */
-static inline void block_ask_again(struct block *block, size_t bytes) {
-    block_unask(block);
-    block_ask(block, bytes);
-}
-
 /* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
  * `bytes` lead beyond the request, the result leads beyond the block. */
 size_t block_past_slack(const void *address, size_t bytes);

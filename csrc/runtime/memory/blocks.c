@@ -207,11 +207,6 @@ void *block_search(uint64_t bytes, int device, struct stream *order, bool shared
     return address;
 }
 
-void *block_allocate(uint64_t bytes, int device, hipError_t *error) {
-    PROOF_STEP(reset_before_block_reuse, (void)device_kept(device));
-    return block_search(bytes, device, NULL, false, error);
-}
-
 /* ---- freeing ---- */
 
 /* Frees an address at which the program holds no block. The program may have got the memory from
@@ -269,13 +264,6 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
     }
     *freed = free_unheld(address);
     return false;
-}
-
-void block_put_done(struct block *block) {
-    const int device = block->device;
-    block_clear_fences(block);
-    block_pool_put(block); /* from here on another thread may take the block */
-    eviction_after_free(block, device);
 }
 
 /* Waits for the device if no fence can show when the block is idle. The library sets no fence on

@@ -67,9 +67,6 @@ static inline struct block *block_reuse(uint64_t bytes, int device, struct strea
 void *block_search(uint64_t bytes, int device, struct stream *order, bool shared,
                    hipError_t *error);
 
-/* Allocates on the calling thread's device, for work on any stream, as block_search does. */
-void *block_allocate(uint64_t bytes, int device, hipError_t *error);
-
 /* ---- freeing ---- */
 
 /* The outcome of a free, and HIP's answer. */
@@ -85,10 +82,6 @@ struct block_freed {
 /* Frees the memory at an address, as mgpuMemFree does. `stream` is the stream that used the block
  * (NULL: any stream may have used it). */
 struct block_freed block_free(void *address, struct stream *stream);
-
-/* Puts a block into a pool. The caller has just made the block IDLE, and no pending work uses the
- * block. */
-void block_put_done(struct block *block);
 
 /* ---- for graphs ---- */
 
@@ -115,17 +108,6 @@ bool block_take_from_graph(uint64_t graph);
  * capture must permit hipMalloc. Returns NULL if there is no block; *error is HIP's answer. */
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error);
-
-/* ---- accounts ---- */
-
-/* Records, for the statistics of this call, that the program gets a block (sign 1) or frees a block
- * (sign -1). */
-static inline void block_tell(const struct block *block, int sign) {
-    if (!block)
-        return;
-    const ptrdiff_t bytes = sign * (ptrdiff_t)block_asked(block);
-    call_tell_held(block_device(block), bytes);
-}
 
 extern const struct cache block_cache;
 

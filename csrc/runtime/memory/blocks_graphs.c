@@ -1,6 +1,7 @@
 /* Blocks of graphs: a graph owns a block until the graph is destroyed, even if the program frees
  * the block. */
 #include "memory/blocks.h"
+#include "memory/eviction.h"
 
 bool block_give_graph(void *address, uint64_t graph) {
     struct block *block = block_find(address);
@@ -9,13 +10,17 @@ bool block_give_graph(void *address, uint64_t graph) {
     return block_change(block, BLOCK_LIVE, BLOCK_GRAPH);
 }
 
+/* No pending work uses the block. */
 static bool take_from_graph(struct block *block) {
+    const int device = block->device;
     if (block_change(block, BLOCK_GRAPH, BLOCK_LIVE))
         return true;
     if (!block_change(block, BLOCK_GRAPH_OWNED, BLOCK_IDLE))
         return false;
     block_unask(block);
-    block_put_done(block);
+    block_clear_fences(block);
+    block_pool_put(block); /* from here on another thread may take the block */
+    eviction_after_free(block, device);
     return true;
 }
 
@@ -37,7 +42,8 @@ void *block_serve_graph(uint64_t bytes, int device, const struct stream *stream,
             !PROOF(kept_block_serves_its_graph,
                    block_change(block, BLOCK_GRAPH_OWNED, BLOCK_GRAPH)))
             continue;
-        block_ask_again(block, bytes);
+        block_unask(block);
+        block_ask(block, bytes);
         return block_address(block);
     }
     return NULL;

@@ -197,7 +197,7 @@ void impl_mgpuEventSynchronize(hipEvent_t handle) {
     if (UNLIKELY(error != hipSuccess))
         report_failure(expression, error, NULL);
     else if (has_waited_for(event, &last))
-        join_done(&last.point);
+        stream_complete(last.point.stream, last.point.number);
 }
 
 void impl_mgpuEventRecord(hipEvent_t handle, hipStream_t stream_handle) {

@@ -39,10 +39,6 @@ void join_recorded(struct stream *stream, struct point *point) {
         stream_launched(stream);
 }
 
-void join_done(const struct point *point) {
-    stream_complete(point->stream, point->number);
-}
-
 /* ---- joins ---- */
 
 /* Returns true if the join was made by the stream that the handle of `by` has now. */

@@ -24,9 +24,6 @@ void join_recorded(struct stream *stream, struct point *point);
 /* Records that the later work of `stream` follows the work before `point`. */
 void join_add(struct stream *stream, const struct point *point);
 
-/* Records that all work before `point` is done. */
-void join_done(const struct point *point);
-
 /* Returns true if all work of `stream` before the fence is done, or precedes the next work of
  * `order`. If `order` is NULL, the work must be done. */
 bool join_proves(const struct stream *stream, uint64_t fence, const struct stream *order);

@@ -63,12 +63,6 @@ static inline void call_assume(void) {
     call_tell(call_now.is_assumed && !call_now.overridden ? CALL_HIT : CALL_PLAIN);
 }
 
-/* Records that the program holds `bytes` more bytes of a device's memory from now on. */
-static inline void call_tell_held(int device, ptrdiff_t bytes) {
-    call_now.device = device;
-    call_now.held += bytes;
-}
-
 /* Records that the call failed. If the call is already recorded as refused, that record remains. */
 static inline void call_fail(hipError_t error) {
     call_now.error = error;

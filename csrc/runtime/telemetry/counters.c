@@ -35,10 +35,6 @@ void stats_miss(enum cache_kind cache) {
     call_tell(CALL_MISS);
 }
 
-void stats_hit(enum cache_kind cache) {
-    fetch_add_relaxed(&counts.caches[cache].hits, 1);
-}
-
 void stats_eviction(enum cache_kind cache) {
     fetch_add_relaxed(&counts.caches[cache].evictions, 1);
 }

@@ -37,7 +37,6 @@ void stats_call(struct counter *counter, uint64_t nanoseconds);
 /* Counts a miss, even if no statistics are requested. A miss is a call for which HIP creates an
  * object that the cache keeps. */
 void stats_miss(enum cache_kind cache);
-void stats_hit(enum cache_kind cache);
 void stats_eviction(enum cache_kind cache);
 
 /* Counts a failed call of the program. If the failure belongs to no function of the ABI, `function`

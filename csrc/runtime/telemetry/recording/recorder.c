@@ -145,11 +145,13 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
 
 /* ---- memory ---- */
 
-/* Records that the program gets or gives back the block of the current call. */
+/* Records that the program gets the block of the current call (sign 1), or gives it back (-1). */
 static void tell_block(const void *address, int sign) {
     const struct block *block = block_find(address);
-    if (block && block_held_by_program(block))
-        block_tell(block, sign);
+    if (!block || !block_held_by_program(block))
+        return;
+    call_now.device = block_device(block);
+    call_now.held += sign * (ptrdiff_t)block_asked(block);
 }
 
 static void count_held(struct memory_account *memory, ptrdiff_t bytes) {
@@ -286,7 +288,7 @@ void recorder_ended(const struct call *call, const void *result) {
     const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
     if (call->cache && call->cache <= CACHE_COUNT && call->how == CALL_HIT)
-        stats_hit(call->cache - 1);
+        fetch_add_relaxed(&counts.caches[call->cache - 1].hits, 1);
     if (call->error != hipSuccess)
         stats_failure(call->function, call->error);
     if (call->overridden && !call->native)

@@ -28,6 +28,17 @@ static unsigned event_number(hipEvent_t event) {
     return (unsigned)(((char *)event - event_handles[0]) / 64);
 }
 
+/* Returns the number of the first object that is not alive. */
+static unsigned first_free(const bool *alive, size_t bytes_of_each, unsigned count) {
+    unsigned number = 0;
+    while (number < count && *(const bool *)((const char *)alive + number * bytes_of_each))
+        number++;
+    explore_require(number < count, "HIP was asked for more objects than there is use for");
+    return number;
+}
+#define FIRST_FREE(objects)                                                                        \
+    first_free(&(objects)->alive, sizeof *(objects), sizeof(objects) / sizeof *(objects))
+
 /* ---- streams ---- */
 
 static void finish_transfer(struct transfer *transfer) {
@@ -50,6 +61,15 @@ static void finish_works(unsigned stream, unsigned upto) {
         if (world.waits[i].stream == stream && world.waits[i].work <= upto &&
             world.streams[world.waits[i].other].done < world.waits[i].at)
             finish_works(world.waits[i].other, world.waits[i].at);
+}
+
+static void finish_all(unsigned stream) {
+    finish_works(stream, world.streams[stream].submitted);
+}
+
+static void finish_device(void) {
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
+        finish_all(i);
 }
 
 static bool follows(unsigned order, unsigned upto, unsigned stream, unsigned work) {
@@ -75,23 +95,19 @@ void model_own_stream(unsigned number) {
 
 static hipError_t stream_create(hipStream_t *stream) {
     explore_point();
-    for (unsigned i = 0; i < MOST_STREAMS; i++)
-        if (!world.streams[i].alive) {
-            world.streams[i].alive = true;
-            world.streams[i].flags = 0;
-            /* Completes the operations of the handle's earlier owner. */
-            finish_works(i, world.streams[i].submitted);
-            *stream = model_stream(i);
-            return hipSuccess;
-        }
-    explore_fail("HIP was asked for more streams than the program can hold");
-    return hipErrorOutOfMemory;
+    const unsigned number = FIRST_FREE(world.streams);
+    world.streams[number].alive = true;
+    world.streams[number].flags = 0;
+    finish_all(number); /* of the handle's earlier owner */
+    *stream = model_stream(number);
+    return hipSuccess;
 }
 
-static void need_stream(hipStream_t stream) {
-    explore_require(model_number(stream) < MOST_STREAMS &&
-                        world.streams[model_number(stream)].alive,
+static unsigned need_stream(hipStream_t stream) {
+    const unsigned number = model_number(stream);
+    explore_require(number < MOST_STREAMS && world.streams[number].alive,
                     "HIP was given a stream that it does not have");
+    return number;
 }
 
 /* Returns whether a reset has destroyed the stream; HIP then returns an error. */
@@ -105,8 +121,7 @@ static hipError_t stream_destroy(hipStream_t stream) {
         return hipErrorInvalidHandle;
     if (world.hand_under)
         explore_prune(); /* no code can recognise a handle that a reset has just freed */
-    need_stream(stream);
-    world.streams[model_number(stream)].alive = false;
+    world.streams[need_stream(stream)].alive = false;
     return hipSuccess;
 }
 
@@ -114,8 +129,7 @@ static hipError_t stream_synchronize_(hipStream_t stream) {
     explore_point();
     if (is_lost(stream))
         return hipErrorInvalidHandle;
-    need_stream(stream);
-    finish_works(model_number(stream), world.streams[model_number(stream)].submitted);
+    finish_all(need_stream(stream));
     return hipSuccess;
 }
 
@@ -134,13 +148,12 @@ static hipError_t stream_query(hipStream_t stream) {
     explore_point();
     if (is_lost(stream))
         return hipErrorInvalidHandle;
-    need_stream(stream);
-    return ask_for(model_number(stream), world.streams[model_number(stream)].submitted);
+    const unsigned number = need_stream(stream);
+    return ask_for(number, world.streams[number].submitted);
 }
 
 static hipError_t stream_flags(hipStream_t stream, unsigned *flags) {
-    need_stream(stream);
-    *flags = world.streams[model_number(stream)].flags;
+    *flags = world.streams[need_stream(stream)].flags;
     return hipSuccess;
 }
 
@@ -161,11 +174,10 @@ static hipError_t launch(hipFunction_t function, unsigned gx, unsigned gy, unsig
     (void)function, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem;
     (void)params, (void)extra;
     explore_point();
-    need_stream(stream);
-    const unsigned work = ++world.streams[model_number(stream)].submitted;
+    const unsigned number = need_stream(stream), work = ++world.streams[number].submitted;
     const void *on = world.works_on[model_self()];
     if (on)
-        world.blocks[model_block(on)].needs[model_number(stream)] = work;
+        world.blocks[model_block(on)].needs[number] = work;
     return hipSuccess;
 }
 
@@ -191,8 +203,7 @@ hipStream_t model_other_code_creates(void) {
 
 static hipError_t synchronize_device(void) {
     explore_point();
-    for (unsigned i = 0; i < MOST_STREAMS; i++)
-        finish_works(i, world.streams[i].submitted);
+    finish_device();
     return hipSuccess;
 }
 
@@ -201,48 +212,41 @@ static hipError_t synchronize_device(void) {
 static hipError_t event_create(hipEvent_t *event, unsigned flags) {
     (void)flags;
     explore_point();
-    for (unsigned i = 0; i < MOST_EVENTS; i++)
-        if (!world.events[i].alive) {
-            world.events[i].alive = true;
-            world.events[i].recorded = false;
-            *event = (hipEvent_t)event_handles[i];
-            return hipSuccess;
-        }
-    explore_fail("HIP was asked for more events than the program can hold");
-    return hipErrorOutOfMemory;
+    const unsigned number = FIRST_FREE(world.events);
+    world.events[number].alive = true;
+    world.events[number].recorded = false;
+    *event = (hipEvent_t)event_handles[number];
+    return hipSuccess;
 }
 
-static void need_event(hipEvent_t event) {
-    explore_require(event_number(event) < MOST_EVENTS && world.events[event_number(event)].alive,
+static unsigned need_event(hipEvent_t event) {
+    const unsigned number = event_number(event);
+    explore_require(number < MOST_EVENTS && world.events[number].alive,
                     "HIP was given an event that it does not have");
+    return number;
 }
 
 static hipError_t event_destroy(hipEvent_t event) {
     explore_point();
     if (world.hand_under)
         explore_prune(); /* no code can recognise a handle that a reset has just freed */
-    need_event(event);
-    world.events[event_number(event)].alive = false;
+    world.events[need_event(event)].alive = false;
     return hipSuccess;
 }
 
 static hipError_t event_record(hipEvent_t event, hipStream_t stream) {
     explore_point();
-    need_event(event);
-    need_stream(stream);
-    const unsigned number = event_number(event);
+    const unsigned number = need_event(event), on = need_stream(stream);
     world.events[number].recorded = true;
-    world.events[number].stream = model_number(stream);
-    world.events[number].at = world.streams[model_number(stream)].submitted;
+    world.events[number].stream = on;
+    world.events[number].at = world.streams[on].submitted;
     return hipSuccess;
 }
 
 static hipError_t stream_wait_event(hipStream_t stream, hipEvent_t event, unsigned flags) {
     (void)flags;
     explore_point();
-    need_event(event);
-    need_stream(stream);
-    const unsigned number = event_number(event), waiting = model_number(stream);
+    const unsigned number = need_event(event), waiting = need_stream(stream);
     const unsigned work = ++world.streams[waiting].submitted;
     if (!world.events[number].recorded)
         return hipSuccess;
@@ -262,8 +266,7 @@ void model_other_code_records(hipEvent_t event, unsigned stream) {
 
 static hipError_t event_query(hipEvent_t event) {
     explore_point();
-    need_event(event);
-    const unsigned number = event_number(event);
+    const unsigned number = need_event(event);
     return world.events[number].recorded
                ? ask_for(world.events[number].stream, world.events[number].at)
                : hipSuccess;
@@ -271,8 +274,7 @@ static hipError_t event_query(hipEvent_t event) {
 
 static hipError_t event_synchronize(hipEvent_t event) {
     explore_point();
-    need_event(event);
-    const unsigned number = event_number(event);
+    const unsigned number = need_event(event);
     if (world.events[number].recorded)
         finish_works(world.events[number].stream, world.events[number].at);
     return hipSuccess;
@@ -302,17 +304,13 @@ unsigned model_module(const void *handle) {
 
 static hipError_t module_load(hipModule_t *module, const void *image) {
     explore_point();
-    for (unsigned i = 0; i < MOST_MODULES; i++)
-        if (!world.modules[i].alive) {
-            world.modules[i].alive = true;
-            world.modules[i].loads++;
-            world.modules[i].device = world.device[model_self()];
-            world.modules[i].image = image == model_images[1];
-            *module = (hipModule_t)module_handles[i];
-            return hipSuccess;
-        }
-    explore_fail("HIP was asked for more modules than the program can hold");
-    return hipErrorOutOfMemory;
+    const unsigned number = FIRST_FREE(world.modules);
+    world.modules[number].alive = true;
+    world.modules[number].loads++;
+    world.modules[number].device = world.device[model_self()];
+    world.modules[number].image = image == model_images[1];
+    *module = (hipModule_t)module_handles[number];
+    return hipSuccess;
 }
 
 static hipError_t module_unload(hipModule_t module) {
@@ -360,15 +358,11 @@ bool model_block_is_alive(const void *address) {
 static hipError_t memory_get(void **address, size_t bytes) {
     explore_point();
     explore_require(bytes <= BLOCK_BYTES, "a block is as large as was asked for");
-    for (unsigned i = 0; i < MOST_BLOCKS; i++)
-        if (!world.blocks[i].alive) {
-            world.blocks[i].alive = true;
-            world.blocks[i].bytes = bytes;
-            *address = memory[i];
-            return hipSuccess;
-        }
-    explore_fail("HIP was asked for more memory than the program can hold");
-    return hipErrorOutOfMemory;
+    const unsigned number = FIRST_FREE(world.blocks);
+    world.blocks[number].alive = true;
+    world.blocks[number].bytes = bytes;
+    *address = memory[number];
+    return hipSuccess;
 }
 
 static hipError_t memory_get_managed(void **address, size_t bytes, unsigned flags) {
@@ -385,8 +379,7 @@ static hipError_t memory_info(size_t *available, size_t *total) {
 static hipError_t memory_free(void *address) {
     explore_point();
     const unsigned number = model_block(address);
-    for (unsigned i = 0; i < MOST_STREAMS; i++)
-        finish_works(i, world.streams[i].submitted);
+    finish_device();
     memset(&world.blocks[number], 0, sizeof world.blocks[number]);
     return hipSuccess;
 }
@@ -422,14 +415,10 @@ static hipError_t pinned_get(void **memory_of, size_t bytes, unsigned flags) {
     (void)flags;
     explore_point();
     explore_require(bytes <= PINNED_BYTES, "no more is asked for than there is");
-    for (unsigned i = 0; i < MOST_PINNED; i++)
-        if (!world.pinned[i].alive) {
-            world.pinned[i].alive = true;
-            *memory_of = world.pinned[i].bytes;
-            return hipSuccess;
-        }
-    explore_fail("HIP was asked for more pinned memory than there is use for");
-    return hipErrorOutOfMemory;
+    const unsigned number = FIRST_FREE(world.pinned);
+    world.pinned[number].alive = true;
+    *memory_of = world.pinned[number].bytes;
+    return hipSuccess;
 }
 
 static struct pinned *pinned_at(const void *address) {
@@ -462,10 +451,9 @@ unsigned char model_content(const void *address) {
 }
 
 static hipError_t copy(void *to, const void *from, size_t bytes, int kind, hipStream_t stream) {
-    const unsigned number = model_number(stream);
     (void)bytes, (void)kind;
     explore_point();
-    need_stream(stream);
+    const unsigned number = need_stream(stream);
     struct transfer transfer = {number, ++world.streams[number].submitted, NULL, 0, false};
     if (pinned_at(from)) {
         transfer.place = (unsigned char *)(uintptr_t)from;
@@ -505,10 +493,9 @@ static hipError_t last_error(void) {
 }
 
 void model_lose_device(void) {
-    for (unsigned i = 0; i < MOST_STREAMS; i++) {
-        finish_works(i, world.streams[i].submitted);
+    finish_device();
+    for (unsigned i = 0; i < MOST_STREAMS; i++)
         world.streams[i].alive = false;
-    }
     for (unsigned i = 0; i < MOST_EVENTS; i++)
         world.events[i].alive = world.events[i].recorded = false;
     world.watch.alive = false;

@@ -44,23 +44,33 @@ static void count_builders(int change) {
 
 /* ---- ending one ---- */
 
+/* Waits for the graph's work. Returns false if HIP refuses to wait, as during some captures of
+ * other threads: nothing shows then when the work is done. */
+static bool wait_for_graph(const struct mgpu_rt_graph *graph) {
+    if (!DOUBT(graph_may_run_still, graph->launched))
+        return true;
+    const hipError_t error = stream_wait_for_device(graph->device);
+    REPORT("hipDeviceSynchronize()", error, NULL);
+    return PROOF(graph_has_ended, error == hipSuccess);
+}
+
 /* hipGraphDestroy does not wait for the graph's work. The library waits for the device, because
- * only idle memory may return to the pools. */
+ * only idle memory may return to the pools. If HIP refuses, the memory and the modules stay the
+ * graph's for good. */
 void mgpu_rt_graph_destroy(struct mgpu_rt_graph *graph) {
     if (!graph)
         return;
     const bool known = !graph_is_lost(graph);
-    if (known && DOUBT(graph_may_run_still, graph->launched))
-        REPORT("hipDeviceSynchronize()", stream_wait_for_device(graph->device), NULL);
+    const bool releases = known && wait_for_graph(graph);
     pthread_mutex_lock(&graph_lock);
     if (known && graph->executable)
         REPORT("hipGraphExecDestroy(graph)", hip.GraphExecDestroy(graph->executable), NULL);
     if (known)
         REPORT("hipGraphDestroy(graph)", hip.GraphDestroy(graph->graph), NULL);
     pthread_mutex_unlock(&graph_lock);
-    if (known)
+    if (releases)
         (void)block_take_from_graph(graph->number);
-    for (const struct graph_module *held = graph->modules; held && known; held = held->next)
+    for (const struct graph_module *held = graph->modules; held && releases; held = held->next)
         module_let_go(held->module);
     graph_list_free(&graph->modules);
     graph_list_free(&graph->memory);

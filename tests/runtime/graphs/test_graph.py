@@ -261,6 +261,21 @@ def test_a_free_of_a_graphs_block_waits_for_the_work_on_it(mgpu: Mgpu, case: str
     assert mgpu.stderr() == ""
 
 
+@in_child(HIPSTUB_ASYNC="held", HIPSTUB_FAULT="hipDeviceSynchronize:*:900")
+def test_a_graph_that_hip_cannot_wait_for_keeps_its_memory(mgpu: Mgpu) -> None:
+    """While another thread captures a stream, HIP refuses to wait for the device."""
+    stream, other = mgpu.StreamCreate(), mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        block = mgpu.MemAlloc(KIB, stream, False)
+        mgpu.Memset32(block, 1, KIB // 4, stream)
+        mgpu.MemFree(block, stream)
+    assert mgpu.lib.mgpu_rt_graph_launch(graph[0], stream) == 0
+    mgpu.lib.mgpu_rt_graph_destroy(graph[0])
+    assert mgpu.MemAlloc(KIB, other, False) != block
+    assert mgpu.pending(stream) > 0
+    assert mgpu.stderr().count("'hipDeviceSynchronize()' failed") == 1
+
+
 @in_child(backends=("softgpu",), policies=("builtin",), MGPU_RT_SOFTGPU="gfx90a,gfx90a")
 def test_a_graph_is_launched_from_any_device_on_streams_of_its_own(mgpu: Mgpu) -> None:
     """HIP 5.2.3 crashes if a graph of one device is launched while another device is current, or on

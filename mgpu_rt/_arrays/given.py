@@ -60,9 +60,9 @@ class Array:
 
     @property
     def is_contiguous(self) -> bool:
-        """Returns True if the elements are contiguous in C's order."""
+        """Returns True if the elements are contiguous in C's order, as those of an empty array."""
         dense = c_strides(self.shape, self.itemsize)
-        return all(
+        return 0 in self.shape or all(
             stride == own or size <= 1
             for size, stride, own in zip(self.shape, self.strides, dense, strict=True)
         )

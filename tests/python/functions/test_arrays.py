@@ -106,5 +106,7 @@ def test_arrays_that_do_not_fit_are_refused(mgpu: Mgpu) -> None:
     for dtype in ("float32", numpy.float32, numpy.dtype("f4"), "f32"):
         assert mgpu_rt.empty(2, dtype).dtype == "float32"
     assert mgpu_rt.empty(0).to_host().shape == (0,) and mgpu_rt.empty((3, 0)).nbytes == 0
+    for shape in ((0, 3), (2, 0, 3)):
+        assert mgpu_rt.to_device(numpy.zeros(shape, "f4")).to_host().shape == shape
     assert mgpu_rt.to_device(numpy.float32(2).reshape(())).to_host() == 2
     assert mgpu.stderr() == ""

@@ -110,7 +110,11 @@ comparison = together(
         default=0,
         help="Allow floats to differ by this many steps (units in the last place).",
     ),
-    click.option("--dtype", help="The type of the elements in memory.  [default: f32]"),
+    click.option(
+        "--dtype",
+        help="The type of the elements in memory, as f32 or i64; --tolerance and --ulps "
+        "require it.",
+    ),
 )
 
 #: The options for a program in MLIR, which `source.command` takes.

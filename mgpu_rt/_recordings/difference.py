@@ -32,7 +32,7 @@ class Difference:
 
 class Allowed(NamedTuple):
     """The permitted differences: an absolute error, and a number of steps between floats, for
-    elements of the type `dtype`. Without a type, f32 if a difference is permitted, else bytes."""
+    elements of the type `dtype`. Without a type, bytes are compared."""
 
     tolerance: float | None
     ulps: int
@@ -45,12 +45,20 @@ class Allowed(NamedTuple):
     def check(self) -> None:
         """Raises ValueError for values that `differences` does not accept, and ImportError if it
         needs NumPy."""
+        known = ", ".join(DTYPES)
         if self.dtype not in (None, *DTYPES):
-            known = ", ".join(DTYPES)
             raise ValueError(f"'{self.dtype}' is not a type of numbers: name one of {known}")
         if self.tolerance is not None and not 0 <= self.tolerance < math.inf:
             raise ValueError(f"the tolerance is {self.tolerance}, but must be a number from 0 up")
-        if self.dtype or not self.is_exact:
+        if not self.is_exact and not self.dtype:
+            allowed = "the tolerance is" if self.ulps == 0 else "ulps are"
+            raise ValueError(
+                f"{allowed} for numbers of one type: name it by --dtype (in Python dtype=), "
+                f"as one of {known}"
+            )
+        if self.ulps and self.dtype not in FLOATS:
+            raise ValueError(f"ulps are for floats, but the type is {self.dtype}: omit ulps")
+        if self.dtype:
             numpy_for("--dtype" if self.is_exact else "--tolerance")
 
 
@@ -64,16 +72,16 @@ def differences(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[D
     """
     if now == then:
         return []
-    if allowed.is_exact and not allowed.dtype:
+    if allowed.dtype is None:
         return _of_bytes(block, now, then)
-    dtype = allowed.dtype or "f32"
-    whole = len(then) - len(then) % int(DTYPES[dtype][1:])
-    found = _of_elements(block, now[:whole], then[:whole], allowed._replace(dtype=dtype))
+    whole = len(then) - len(then) % int(DTYPES[allowed.dtype][1:])
+    found = _of_elements(block, now[:whole], then[:whole], allowed)
     return found + _of_bytes(block, now, then, whole)
 
 
 def _of_elements(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[Difference]:
     numpy, (tolerance, ulps, dtype) = numpy_for("--tolerance"), allowed
+    assert dtype is not None
     bits = f"u{numpy.dtype(DTYPES[dtype]).itemsize}"
     wrong = numpy.frombuffer(now, bits) != numpy.frombuffer(then, bits)
     mine, theirs = numbers(now, dtype), numbers(then, dtype)
@@ -102,9 +110,11 @@ def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Diffe
 
 def _are_near(numpy: Any, mine: Any, theirs: Any, tolerance: float, ulps: int) -> Any:
     """Returns which elements are equal, both NaN, or at most `tolerance` or `ulps` units in the
-    last place apart."""
+    last place apart. An infinity is near no other number."""
     equal = (mine == theirs) | (numpy.isnan(mine) & numpy.isnan(theirs))
     with numpy.errstate(all="ignore"):
         errors = abs(mine.astype("f8") - theirs.astype("f8"))
         unit = numpy.spacing(numpy.minimum(abs(mine), abs(theirs))).astype("f8")
-        return equal | (errors <= tolerance) | (errors <= ulps * unit)
+        # The unit of the largest number is infinite.
+        are_finite = numpy.isfinite(errors) & numpy.isfinite(unit)
+        return equal | (errors <= tolerance) | (are_finite & (errors <= ulps * unit))

@@ -91,9 +91,9 @@ class Recording:
         """Repeats a recorded launch in this process, and compares the resulting memory.
 
         `image`, `grid`, `block` and `shared` replace the recorded values. Each iteration starts
-        from the recorded memory. Without a type and a tolerance, bytes are compared. With one of
-        them, which needs NumPy, elements of `dtype` are compared, by default f32. They may differ
-        by the tolerance or by `ulps`. `dtype` is one of f16, bf16, f32, f64, i8, i16, i32 and i64.
+        from the recorded memory. Without a type, bytes are compared. With `dtype`, which needs
+        NumPy, elements are compared. Floats may differ by the tolerance or by `ulps`, which both
+        require a type. `dtype` is one of f16, bf16, f32, f64, i8, i16, i32 and i64.
 
         Raises ValueError before any launch if a launch cannot be repeated. Raises RuntimeError
         if HIP refuses a launch.

@@ -60,9 +60,10 @@ def diff(
     commands = _programs(programs, device)
     try:
         numpy_for("mgpu-rt diff")
-        (allowed := Allowed(tolerance, ulps, dtype or "f32")).check()
+        (allowed := Allowed(tolerance, ulps, dtype)).check()
     except (ImportError, ValueError) as error:
         raise CommandError(str(error)) from None
+    allowed = allowed._replace(dtype=dtype or "f32")  # elements of which a line prints the first
     on = ([preload.announced(each) for each in device.split(",")] * 2)[:2]
     sides = [
         side(name, source.command(command, each, **wanted), each)

@@ -286,7 +286,7 @@ def test_a_difference_that_grows_is_followed_to_its_launch(tmp_path: Path) -> No
     sides = [tmp_path / "before.mlir", tmp_path / "after.mlir"]
     for side, value in zip(sides, ("1.0", "1.00000012"), strict=True):
         side.write_text(GROWS.replace("VALUE", value))
-    done = diff("--ulps", 8, *sides)
+    done = diff("--dtype", "f32", "--ulps", 8, *sides)
     assert (done.returncode, done.stdout.splitlines()[-3:]) == (
         1,
         [

@@ -16,7 +16,7 @@ from mgpu_rt._recordings.difference import Allowed, Difference, differences
 from mgpu_rt.runtime import Recording
 from tests.python.runtime.hooked import changed
 
-NAN, INF = math.nan, math.inf
+NAN, INF, F32_MAX = math.nan, math.inf, (2 - 2**-23) * 2.0**127
 
 
 def compared(form: str, now: list[Any], then: list[Any], tolerance: Any, dtype: str | None):
@@ -77,6 +77,9 @@ def test_a_nan_on_one_side_differs_from_every_number() -> None:
         ([0, 1, 1, 1], [-0.0, 1, 1, 1], Allowed(None, 0, "f32"), (1, 0, ("0.0", "-0.0"))),
         ([-1e-45, 1, 1, 1], [1e-45, 1, 1, 1], Allowed(None, 2, "f32"), None),
         ([1, 1, 1, 1], [NAN, 1, 1, 1], Allowed(9, 9, "f32"), (1, 0, None)),
+        ([1, INF, 1, 1], [1, F32_MAX, 1, 1], Allowed(None, 9, "f32"), (1, 1, None)),
+        ([1, F32_MAX, 1, 1], [1, -F32_MAX, 1, 1], Allowed(None, 9, "f32"), (1, 1, None)),
+        ([1, INF, 1, 1], [1, -INF, 1, 1], Allowed(None, 9, "f32"), (1, 1, None)),
     ],
 )
 def test_elements_may_differ_in_their_last_places(

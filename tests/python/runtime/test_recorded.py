@@ -129,6 +129,10 @@ def test_arguments_that_do_not_fit_are_named(
         ({"iterations": 0}, "the number of iterations is 0, but must be"),
         ({"tolerance": float("nan")}, "the tolerance is nan, but must be"),
         ({"dtype": "f33"}, "'f33' is not a type of numbers"),
+        ({"tolerance": 1e-5}, "name it by --dtype (in Python dtype=), as one of f16, bf16, f32, "),
+        ({"tolerance": 0}, "the tolerance is for numbers of one type: "),
+        ({"ulps": 1}, "ulps are for numbers of one type: "),
+        ({"ulps": 2, "dtype": "i32"}, "ulps are for floats, but the type is i32: omit ulps"),
     ],
 )
 def test_an_option_that_cannot_be_is_named(

@@ -40,7 +40,7 @@ def test_recording_and_replaying_need_no_numpy(
     assert command(*again, **without_numpy).stdout.startswith("halve: same\n")
     other = command(*again, "--grid", 1, **without_numpy)
     assert (other.returncode, "bytes differ" in other.stdout) == (1, True)
-    refused = command(*again, "--tolerance", 1, **without_numpy)
+    refused = command(*again, "--dtype", "f32", "--tolerance", 1, **without_numpy)
     assert_sentence(refused.returncode, refused.stderr, "needs numpy, which")
 
 

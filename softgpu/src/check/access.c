@@ -23,7 +23,9 @@ struct allowed {
     bool stores, registered;
 };
 
-/* The cached ranges belong to one launch. */
+/* The cached ranges belong to one launch. The next call of find_known may remove the ranges,
+ * because other threads of the program change the map at any time. So the caller must use a range
+ * before that call. */
 static _Thread_local struct {
     uint64_t generation;
     uint32_t launch;
@@ -48,7 +50,8 @@ static const struct allowed *find_known(const struct dispatch *d, uint64_t va, u
     return NULL;
 }
 
-static void remember(const struct dispatch *d, const struct softgpu_finding *finding, bool stores) {
+static const struct allowed *remember(const struct dispatch *d,
+                                      const struct softgpu_finding *finding, bool stores) {
     struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
     bool shared = finding->past && d->clock && softgpu_past_use(finding->past, d->launch, d->clock);
     *range = (struct allowed){.low = finding->low,
@@ -58,6 +61,7 @@ static void remember(const struct dispatch *d, const struct softgpu_finding *fin
                               .bits = finding->bits,
                               .stores = stores,
                               .registered = finding->registered};
+    return range;
 }
 
 /* ---- code objects ---- */
@@ -463,12 +467,15 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
            bytes <= WIDEST && va % bytes == 0 && va - finding->block.va < finding->block.size;
 }
 
-/* Returns false if the caller must skip the access. */
-static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes) {
+/* Returns false if the caller must skip the access. Otherwise sets *allowed to the range of the
+ * access, or to NULL if nothing is known of the range. */
+static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes,
+                  const struct allowed **allowed) {
     struct softgpu_range range;
     bool store = writes(i);
     const struct dispatch *d = w->group->dispatch;
-    if (find_known(d, va, bytes, store))
+    *allowed = find_known(d, va, bytes, store);
+    if (*allowed)
         return true;
     struct softgpu_finding finding = softgpu_shadow_find(va, bytes);
     if (finding.verdict != SOFTGPU_ALLOWED) {
@@ -482,7 +489,7 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
         report_read_only(w, i, lane, va, bytes);
         return false;
     }
-    remember(d, &finding, !code);
+    *allowed = remember(d, &finding, !code);
     return true;
 }
 
@@ -508,12 +515,12 @@ bool softgpu_check_access(struct wave *w, const struct inst *i, int lane, uint64
                           unsigned bytes) {
     if (bytes == 0)
         return true;
-    if (!check(w, i, lane, va, bytes))
+    const struct allowed *range;
+    if (!check(w, i, lane, va, bytes, &range))
         return false;
     uint64_t addresses[LANES];
     int first = lane < 0 ? 0 : lane;
     addresses[first] = va;
-    const struct allowed *range = find_known(w->group->dispatch, va, bytes, writes(i));
     check_race(w, i, range, addresses, UINT64_C(1) << first, bytes);
     check_bits(w, i, range, first, va, bytes);
     return true;
@@ -547,8 +554,7 @@ uint64_t softgpu_check_lanes(struct wave *w, const struct inst *i, const uint64_
     for (uint64_t m = mask; m; m &= m - 1) {
         int l = __builtin_ctzll(m);
         uint64_t lane = UINT64_C(1) << l;
-        if (check(w, i, l, va[l], bytes)) {
-            range = find_known(d, va[l], bytes, writes(i));
+        if (check(w, i, l, va[l], bytes, &range)) {
             check_race(w, i, range, va, lane, bytes);
             find_bits(w, range, va, lane);
             continue;

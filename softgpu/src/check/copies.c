@@ -35,8 +35,8 @@ size_t softgpu_copy_back(uint64_t from, uint64_t bytes, const struct softgpu_pla
 /* Finds the earliest incomplete call that copies from `va`. Reduces the call's number of remaining
  * bytes by `bytes`, but not below 0. Returns false if no incomplete call copies from `va`. */
 static bool find_call(uint64_t va, uint64_t bytes, struct pending *found) {
-    size_t first = back.count > MOST_PENDING ? back.count - MOST_PENDING : 0;
     pthread_mutex_lock(&back.lock);
+    size_t first = back.count > MOST_PENDING ? back.count - MOST_PENDING : 0;
     for (size_t n = first; n < back.count; n++) {
         struct pending *call = &back.calls[n % MOST_PENDING];
         if (va - call->from >= call->bytes || !call->left)

@@ -105,32 +105,45 @@ def functions(text: str) -> list[Function]:
 def access_to_device(text: str) -> tuple[re.Match[str], str] | None:
     """Returns the first operation by which code of the host itself reads or writes memory of the
     GPU, and the memref."""
-    host, called = _without_launches(text)
-    parts = [each for each in functions(text) if each.device]
-    for function in parts:
-        if function.name in called:  # a kernel's function, as are those that it calls
-            called |= set(_NAME.findall(text, function.start, function.end))
-    for function in parts:
+    host, kernels = without_launches(text)
+    found = functions(text)
+    called = called_by(kernels, text, found)
+    for function in found:
+        if function.name in called:
+            continue
         for access in _ACCESS.finditer(host, function.start, function.end):
             ours = set(filter(None, access.groups())) & (function.device - function.host)
-            if ours and function.name not in called:
+            if ours:
                 return access, min(ours)
     return None
 
 
-def _without_launches(text: str) -> tuple[str, set[str]]:
-    """Returns the text with blanks in place of what gpu.launch runs, and the functions that this
-    code calls."""
-    called: set[str] = set()
+def without_launches(text: str) -> tuple[str, str]:
+    """Returns the text with blanks in place of what gpu.launch runs, and only the code that it
+    runs. Positions of the first are those of the text."""
+    kernels = []
     for launch in _LAUNCH.finditer(text):
         depth, end = 0, launch.end()
         while end < len(text) and (depth or end == launch.end()):
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
         code = text[launch.end() : end]
-        called |= set(_NAME.findall(code))
+        kernels.append(code)
         text = text[: launch.end()] + re.sub(r"[^\n]", " ", code) + text[end:]
-    return text, called
+    return text, "".join(kernels)
+
+
+def called_by(code: str, text: str, found: list[Function]) -> dict[str, Function]:
+    """Returns the functions of the text that the code calls, also through other functions."""
+    named = {function.name: function for function in found}
+    called: dict[str, Function] = {}
+    names = _NAME.findall(code)
+    while names:
+        name = names.pop()
+        if name in named and name not in called:
+            called[name] = named[name]
+            names += _NAME.findall(text, named[name].start, named[name].end)
+    return called
 
 
 def _function(text: str, name: str, start: int, end: int) -> Function:

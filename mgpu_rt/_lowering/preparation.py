@@ -148,7 +148,7 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
     """Returns the passes for linalg's operations, and sentences. In a kernel, linalg becomes loops.
     In host code it becomes kernels if its memrefs may be device memory, and loops if they are the
     host's own."""
-    in_kernels, in_host = _split(text)
+    in_kernels, in_host = _kernels_and_host(text)
     passes, told = [], []
     if _LINALG.search(in_kernels):
         passes.append(KERNEL_LOOPS)
@@ -223,6 +223,15 @@ def _end(text: str, start: int) -> int:
     """Returns the position of the next operation of linalg, or the end of the text."""
     following = _LINALG.search(text, start)
     return following.start() if following else len(text)
+
+
+def _kernels_and_host(text: str) -> tuple[str, str]:
+    """Returns the code of kernels, with the functions that gpu.launch calls, and the other text."""
+    modules, outside = _split(text)
+    in_host, launched = host_memory.without_launches(outside)
+    called = host_memory.called_by(launched, in_host, host_memory.functions(in_host))
+    functions = [in_host[each.start : each.end] for each in called.values()]
+    return "\n".join((modules, launched, *functions)), in_host
 
 
 def _split(text: str) -> tuple[str, str]:

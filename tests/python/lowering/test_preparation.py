@@ -19,6 +19,7 @@ from mgpu_rt._lowering.preparation import (
 from tests.support import lower
 
 FILL = "linalg.fill ins(%z : f32) outs({} : memref<4xf32>)\n"
+LAUNCH = "gpu.launch blocks(%x, %y, %z) in (%g = %n) threads(%u, %v, %w) in (%b = %n) {\n%s}\n"
 KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\n}\n"
 
 
@@ -37,6 +38,18 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
         (FILL.format("%argument"), KERNELS),
         (KERNEL.replace("%s", FILL.format("%x")), KERNEL_LOOPS),
         (KERNEL.replace("%s", FILL.format("%x")) + FILL.format("%y"), f"{KERNEL_LOOPS},{KERNELS}"),
+        (LAUNCH.replace("%s", FILL.format("%x")), KERNEL_LOOPS),
+        (
+            LAUNCH.replace("%s", FILL.format("%x")) + FILL.format("%y"),
+            f"{KERNEL_LOOPS},{KERNELS}",
+        ),
+        (  # a kernel's function
+            LAUNCH.replace("%s", "func.call @f(%x) : (memref<4xf32>) -> ()\n")
+            + "func.func @f(%a: memref<4xf32>) {\n"
+            + FILL.format("%a")
+            + "}\n",
+            f"{KERNEL_LOOPS},{KERNELS}",
+        ),
         ("%a = memref.alloc() : memref<4xf32>\n" + FILL.format("%a"), HOST_LOOPS),
         (
             "%a = memref.alloc() : memref<8xf32>\n"
@@ -87,7 +100,6 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
     assert needed.of(pipelines.pipeline(22)).first == passes
 
 
-LAUNCH = "gpu.launch blocks(%x, %y, %z) in (%g = %n) threads(%u, %v, %w) in (%b = %n) {\n%s}\n"
 DEVICE = "%d, %t = gpu.alloc async [%s] () : memref<4xf32>\n"
 STORE = "memref.store %f, %d[%i] : memref<4xf32>\n"
 

@@ -58,6 +58,8 @@ def _refusal(failed: LoweringFailed, program: str, dry_run: str) -> CommandError
 
     told = f"'{program}' was not lowered: {failed.command[0]} failed "
     told += f"({dry_run} prints the commands)"
+    if not failed.reads_source and "<stdin>:" in failed.complaint:
+        told += f"; the lines above are of the lowered text, not of '{program}'"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
         names = ", ".join(sorted(undefined))
         if undefined == {"main"}:

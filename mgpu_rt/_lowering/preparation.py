@@ -34,6 +34,11 @@ _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*):\s*")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _INDIRECT = re.compile(r"\bcall_indirect\b[^\n]*\bmemref<")
+_SOFTMAX = re.compile(r'(?<![\w#!.@%"])linalg\.softmax\b')
+_GENERIC_FORM = re.compile(r'"(linalg\.\w+)"\s*\(')
+#: Operations on bf16 of which LLVM computes some only in f32, and sines on f16.
+_ON_BF16 = re.compile(r"\b(?:math\.\w+|linalg\.(?:exp|log|elementwise))\b[^\n]*bf16\b")
+_SINE_OF_F16 = re.compile(r"\bmath\.sin\b[^\n]*(?<!b)f16\b")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
 #: Loops of the host, and passes that make kernels of them.
 _LOOPS = re.compile(r"\bscf\.(?:parallel|forall)\b")
@@ -50,6 +55,9 @@ KERNELS = (
     f"{OUTLINE},func.func(convert-linalg-to-parallel-loops,gpu-map-parallel-loops,"
     "convert-parallel-loops-to-gpu)"
 )
+NARROW_MATH = f"{OUTLINE},gpu.module(math-extend-to-supported-types{{extra-types=f16}})"
+#: In rocm-device-libs 5.2.3 the sine of f16 is NaN for each finite number.
+SINES = f"{OUTLINE},gpu.module(math-extend-to-supported-types)"
 TASKS = (
     f"{OUTLINE},async-to-async-runtime,async-runtime-ref-counting,async-runtime-ref-counting-opt"
 )
@@ -96,8 +104,10 @@ def preparation(text: str) -> Preparation:
             f"{_line(text, wrong)}: {wrong[1]} with several tokens: MLIR lowers it with one, so "
             f"join them by gpu.wait async [{wrong[2]}] before"
         )
-    linalg, linalg_told = _linalg(text)
-    passes, told = [*linalg], [*linalg_told]
+    passes, told = _linalg(text)
+    math, math_told = _math(text, in_host=KERNELS in passes)
+    passes += math
+    told += math_told
     coroutines = bool(_ASYNC.search(text))
     waiting = _WAITING.search(text)
     if waiting:
@@ -148,6 +158,16 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
     """Returns the passes for linalg's operations, and sentences. In a kernel, linalg becomes loops.
     In host code it becomes kernels if its memrefs may be device memory, and loops if they are the
     host's own."""
+    if wrong := _GENERIC_FORM.search(text):
+        raise ValueError(
+            f"{wrong[1]} ({_line(text, wrong)}) is in MLIR's generic form, which is not read for "
+            "the passes that it needs: run mlir-opt without -mlir-print-op-generic before"
+        )
+    if wrong := _SOFTMAX.search(text):
+        raise ValueError(
+            f"{wrong[0]} ({_line(text, wrong)}): MLIR has no loops for it on memrefs: write it "
+            "with linalg.reduce for the maximum and the sum, and linalg.generic"
+        )
     in_kernels, in_host = _kernels_and_host(text)
     passes, told = [], []
     if _LINALG.search(in_kernels):
@@ -168,32 +188,57 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
             "of their memrefs is not known: call them by their names"
         )
     on_host = _on_host(in_host)
-    if all(is_host for _, is_host in on_host):
+    if all(is_host for _, is_host, _ in on_host):
         return [*passes, HOST_LOOPS], [
             *told,
             f"{where} on the host's own memory becomes host loops: for kernels, allocate by "
             "gpu.alloc and copy by gpu.memcpy",
         ]
     parallel = _PARALLEL.search(in_host)
-    if other := next((each for each, is_host in on_host if is_host), parallel):
+    if other := next((each for each, is_host, _ in on_host if is_host), parallel):
         place = "" if other is parallel else " on the host's own memory"
-        mine = next(each for each, is_host in on_host if not is_host)
+        mine = next(each for each, is_host, _ in on_host if not is_host)
         raise ValueError(
             f"{other[0]} ({_line(in_host, other)}){place}: MLIR's passes would make a kernel of "
             f"it, as of {mine[0]} ({_line(in_host, mine)}): write it as loops of scf.for"
         )
-    return [*passes, KERNELS], [*told, f"{where} becomes kernels"]
+    told.append(f"{where} becomes kernels")
+    if registered := next(((each, memref) for each, _, memref in on_host if memref), None):
+        each, memref = registered
+        told.append(
+            f"{each[0]} ({_line(in_host, each)}): {memref} is memory of the host that the program "
+            "registers, which a GPU may know at another address: use what "
+            "mgpuMemGetDeviceMemRef1dFloat returns (Int32 for i32), or memory of gpu.alloc"
+        )
+    return [*passes, KERNELS], told
 
 
-def _on_host(text: str) -> list[tuple[re.Match[str], bool]]:
-    """Returns each operation of linalg, and whether it uses the host's own memory. Raises
-    ValueError if it also uses the GPU's."""
+def _math(text: str, *, in_host: bool) -> tuple[list[str], list[str]]:
+    """Returns the passes for mathematics in kernels that is computed in f32, and sentences.
+    ``in_host`` is whether linalg in host code becomes kernels."""
+    read = text if in_host else _kernels_and_host(text)[0]
+    if found := _SINE_OF_F16.search(read):
+        passes, kind = [SINES], "f16"
+    elif found := _ON_BF16.search(read):
+        passes, kind = [NARROW_MATH], "bf16"
+    else:
+        return [], []
+    name = found[0].split()[0]
+    return passes, [f"{name} on {kind} in kernels is computed in f32, as is other math on {kind}"]
+
+
+def _on_host(text: str) -> list[tuple[re.Match[str], bool, str]]:
+    """Returns each operation of linalg, whether it uses the host's own memory, and a memref of
+    registered memory, or "". Raises ValueError if it also uses the GPU's."""
     found = []
     for function in host_memory.functions(text):
         for operation in _LINALG.finditer(text, function.start, function.end):
             values = _memrefs(text[operation.end() : _end(text, operation.end())])
             is_host = function.on_host(values, operation.start())
-            found.append((operation, is_host))
+            registered = (
+                "" if is_host else min(values & (function.host - function.device), default="")
+            )
+            found.append((operation, is_host, registered))
             if is_host and (ours := sorted(values & function.device)):
                 where = f"{operation[0]} ({_line(text, operation)})"
                 if ours[0] in function.host:

@@ -190,6 +190,7 @@ def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
     program.write_text(LAUNCHES.replace("return\n", f"{left}\nreturn\n"))
     said = complaint(program, *out, "--passes", "none")
     assert f"{program}, lowered:" in said and "<stdin>" not in said
+    assert f"; the lines above are of the lowered text, not of '{program}'" in said
     program.write_text(UNHEARD_OF)
     said = complaint(program, *out, "--emit", "executable")
     assert "program.o: in function `main'" in said and "/program.o" not in said

@@ -77,6 +77,44 @@ def test_examples_run_and_are_right(program: Path, entry: str, last: str, llvm: 
     assert "mgpu-rt: found no fault" in checked.stderr
 
 
+#: Kernels that compute on a narrow float, by the float, and f(0.5).
+NARROW = """func.func @main() -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %half = arith.constant 0.5 : FLOAT
+  %host = memref.alloc() : memref<1xFLOAT>
+  %gpu = gpu.alloc () : memref<1xFLOAT>
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %c1, %sy = %c1, %sz = %c1) {
+    linalg.fill ins(%half : FLOAT) outs(%gpu : memref<1xFLOAT>)
+    %v = memref.load %gpu[%tx] : memref<1xFLOAT>
+    %r = math.FUNCTION %v : FLOAT
+    memref.store %r, %gpu[%tx] : memref<1xFLOAT>
+    gpu.terminator
+  }
+  gpu.memcpy %host, %gpu : memref<1xFLOAT>, memref<1xFLOAT>
+  %x = memref.load %host[%c0] : memref<1xFLOAT>
+  %wide = arith.extf %x : FLOAT to f32
+  return %wide : f32
+}
+"""
+
+
+@pytest.mark.check
+@pytest.mark.parametrize("llvm", [22, 19])
+@pytest.mark.parametrize(
+    ("kind", "function", "result"),
+    [("bf16", "exp", "1.6484375"), ("bf16", "log", "-0.69140625"), ("f16", "sin", "0.479492188")],
+)
+def test_narrow_floats_are_computed_in_f32(
+    kind: str, function: str, result: str, llvm: int, tmp_path: Path
+) -> None:
+    program = tmp_path / "narrow.mlir"
+    program.write_text(NARROW.replace("FLOAT", kind).replace("FUNCTION", function))
+    done = command("run", *SOFT, "--llvm", llvm, program)
+    assert (done.returncode, done.stdout) == (0, f"{result}\n"), done.stderr
+
+
 @pytest.mark.check
 def test_tasks_on_threads_run() -> None:
     """MLIR's async dialect: LLVM's opt splits its coroutines."""

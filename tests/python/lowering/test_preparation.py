@@ -12,7 +12,9 @@ from mgpu_rt._lowering.preparation import (
     HOST_LOOPS,
     KERNEL_LOOPS,
     KERNELS,
+    NARROW_MATH,
     REGIONS,
+    SINES,
     TASKS,
     preparation,
 )
@@ -49,6 +51,15 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
             + FILL.format("%a")
             + "}\n",
             f"{KERNEL_LOOPS},{KERNELS}",
+        ),
+        (LAUNCH.replace("%s", "%r = math.exp %v : bf16\n"), NARROW_MATH),
+        (KERNEL.replace("%s", "%r = math.log %v : vector<4xbf16>\n"), NARROW_MATH),
+        (LAUNCH.replace("%s", "%r = math.sin %v : f16\n"), SINES),
+        (LAUNCH.replace("%s", "%r = math.cos %v : f16\n%s = math.exp %r : f32\n"), ""),
+        ("%r = math.exp %v : bf16\n%s = math.sin %v : f16", ""),
+        (
+            FILL.format("%x").replace("fill", "exp").replace("f32", "bf16"),
+            f"{KERNELS},{NARROW_MATH}",
         ),
         ("%a = memref.alloc() : memref<4xf32>\n" + FILL.format("%a"), HOST_LOOPS),
         (
@@ -135,6 +146,12 @@ def test_accesses_of_the_host_to_the_gpus_memory_are_told(text: str, said: str) 
     assert said in told[0] if said else not told
 
 
+def test_a_kernel_on_registered_memory_is_told() -> None:
+    text = "%a = memref.alloc() : memref<4xf32>\ngpu.host_register %u : memref<*xf32>\n"
+    told = preparation(text + FILL.format("%b") + FILL.format("%a")).told
+    assert told[1].startswith("linalg.fill (line 4): %a is memory of the host that the program")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -181,6 +198,11 @@ def test_accesses_of_the_host_to_the_gpus_memory_are_told(text: str, said: str) 
             "call_indirect %f(%a) : (memref<4xf32>) -> ()\n" + FILL.format("%b"),
             "call them by their names",
         ),
+        (
+            "\nlinalg.softmax dimension(1) ins(%a : memref<4x6xf32>) outs(%c : memref<4x6xf32>)",
+            "linalg.softmax (line 2): MLIR has no loops for it",
+        ),
+        ('"linalg.fill"(%z, %a) ({', "linalg.fill (line 1) is in MLIR's generic form"),
         ("gpu.memset %d, %v : memref<4xi64>, i64", "line 1: gpu.memset of i64"),
         (
             "%t = gpu.wait async [%r, %s]\n%u = gpu.dealloc async [%t,\n %s] %d : memref<4xf32>",
@@ -331,6 +353,9 @@ IN_KERNELS = {
     "%s = vector.reduction <add>, %q : vector<4xf32> into f32\n%w = arith.addf %v, %s : f32",
     "index": "%j = index.add %i, %c0\n%w = memref.load %x[%j] : memref<?xf32>",
     "math": "%w = math.erf %v : f32",
+    "math on bf16": "%b = arith.truncf %v : f32 to bf16\n%e = math.exp %b : bf16\n"
+    "%w = arith.extf %e : bf16 to f32",
+    "linalg": "linalg.fill ins(%z : f32) outs(%x : memref<?xf32>)\n%w = math.sqrt %v : f32",
     "shuffle": "%o = arith.constant 1 : i32\n%wd = arith.constant 64 : i32\n"
     "%w, %ok = gpu.shuffle xor %v, %o, %wd : f32",
 }

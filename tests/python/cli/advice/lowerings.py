@@ -30,6 +30,24 @@ LOWERINGS = {
         f"{RUN} --stats one.mlir",
         (7, "mgpuLaunchKernel"),
     ),
+    "linalg on registered memory": (
+        f"{RUN} fills-host.mlir",
+        r"line 10\): %host is memory .* use what mgpuMemGetDeviceMemRef1dFloat returns",
+        f"{RUN} --stats fills-device.mlir",
+        (7, "mgpuLaunchKernel"),
+    ),
+    "linalg in the generic form": (
+        f"mlir-opt-22 -mlir-print-op-generic kernels.mlir > generic.mlir && {RUN} generic.mlir",
+        r"generic form, .* run (mlir-opt) without -mlir-print-op-generic before",
+        f"{{0}}-22 generic.mlir -o short.mlir && {RUN} short.mlir",
+        (7, ""),
+    ),
+    "a softmax": (
+        f"{RUN} softmax.mlir",
+        r"line 11\): MLIR has no loops for it .* linalg.reduce for the maximum and the sum,",
+        f"{RUN} reductions.mlir",
+        (0, "0.25"),
+    ),
     "a reduction of a subgroup": (
         f"{RUN} reduces.mlir",
         r"write it with gpu.shuffle",

@@ -177,6 +177,57 @@ SIZED = """func.func @size() -> index {
   %size = arith.constant 512 : index
   return %size : index
 }"""
+#: Computes the softmax of two rows of four zeros, by NORMALIZE.
+SOFTMAX = """#same = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @main() -> f32 {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  %host = memref.alloc() : memref<2x4xf32>
+  %x = gpu.alloc () : memref<2x4xf32>
+  %row = gpu.alloc () : memref<2xf32>
+  linalg.fill ins(%zero : f32) outs(%x : memref<2x4xf32>)
+  NORMALIZE
+  gpu.memcpy %host, %x : memref<2x4xf32>, memref<2x4xf32>
+  %r = memref.load %host[%c0, %c0] : memref<2x4xf32>
+  return %r : f32
+}"""
+BY_SOFTMAX = "linalg.softmax dimension(1) ins(%x : memref<2x4xf32>) outs(%x : memref<2x4xf32>)"
+BY_REDUCTIONS = """linalg.fill ins(%least : f32) outs(%row : memref<2xf32>)
+  linalg.reduce { arith.maximumf } ins(%x : memref<2x4xf32>)
+      outs(%row : memref<2xf32>) dimensions = [1]
+  linalg.generic {indexing_maps = [#row, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%row : memref<2xf32>) outs(%x : memref<2x4xf32>) {
+  ^bb0(%m: f32, %v: f32):
+    %d = arith.subf %v, %m : f32
+    %e = math.exp %d : f32
+    linalg.yield %e : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%row : memref<2xf32>)
+  linalg.reduce { arith.addf } ins(%x : memref<2x4xf32>)
+      outs(%row : memref<2xf32>) dimensions = [1]
+  linalg.generic {indexing_maps = [#row, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%row : memref<2xf32>) outs(%x : memref<2x4xf32>) {
+  ^bb0(%s: f32, %v: f32):
+    %q = arith.divf %v, %s : f32
+    linalg.yield %q : f32
+  }"""
+#: Fills the memory MEMREF, which is the host's and registered, or the GPU's view of it.
+REGISTERED = """func.func private @mgpuMemGetDeviceMemRef1dInt32(memref<?xi32>) -> memref<?xi32>
+func.func @main() -> i32 {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc(%c4) : memref<?xi32>
+  %any = memref.cast %host : memref<?xi32> to memref<*xi32>
+  gpu.host_register %any : memref<*xi32>
+  %gpu = call @mgpuMemGetDeviceMemRef1dInt32(%host) : (memref<?xi32>) -> memref<?xi32>
+  linalg.fill ins(%seven : i32) outs(%MEMREF : memref<?xi32>)
+  gpu.host_unregister %any : memref<*xi32>
+  %r = memref.load %host[%c0] : memref<?xi32>
+  return %r : i32
+}"""
 #: Each of 128 threads stores its number into the same element.
 SAME = """func.func @main() -> i32 {
   %c0 = arith.constant 0 : index
@@ -346,6 +397,10 @@ PROGRAMS = {
     "kernels.mlir": fills("gpu", ON_GPU, BACK),
     "both.mlir": fills("gpu", f"{BY_LINALG}\n  {ON_GPU}", BACK),
     "one.mlir": fills("gpu", f"{BY_LOOP}\n  {ON_GPU}", BACK),
+    "softmax.mlir": SOFTMAX.replace("NORMALIZE", BY_SOFTMAX),
+    "reductions.mlir": SOFTMAX.replace("NORMALIZE", BY_REDUCTIONS),
+    "fills-host.mlir": REGISTERED.replace("MEMREF", "host"),
+    "fills-device.mlir": REGISTERED.replace("MEMREF", "gpu"),
     "reduces.mlir": reduces("%sum = gpu.subgroup_reduce add %number : (i32) -> i32"),
     "shuffles.mlir": reduces(BY_SHUFFLE),
     "all-reduces.mlir": reduces("%sum = gpu.all_reduce add %number {} : (i32) -> (i32)"),

@@ -56,6 +56,15 @@ def _head(path: str) -> bytes:
     return head if head.startswith(ELF64_LITTLE) and len(head) >= ELF_HEADER else b""
 
 
+def is_script(path: str) -> bool:
+    """Returns True for a file that the kernel gives to an interpreter."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return False  # it may only be executed
+
+
 def _is_static(head: bytes) -> bool:
     """Returns True if a 64-bit ELF file names no loader; static programs name none."""
     offset, size, count = struct.unpack_from("<Q14xHH", head, 32)

@@ -47,7 +47,7 @@ def command(
 
     text = files.read_mlir(program, "name a program in MLIR")
     chip = _chip(chip, device)
-    name = program if lines and not chip.startswith("sm_") else ""
+    name = program if lines and not pipelines.is_nvidia(chip) else ""
     try:
         pipeline = pipelines.pipeline(llvm or 22, chip, lines=name)
     except ValueError as error:
@@ -88,16 +88,21 @@ def _chip(wanted: str | None, device: str) -> str:
     """Returns the GPU to compile for, as `mgpu-rt lower --chip` takes it: by default the device's.
     Raises CommandError."""
     from mgpu_rt._cli import hip_devices, preload, softgpu
+    from mgpu_rt._lowering import pipelines
 
     kind, base = preload.kind(device, os.environ)
     if kind == "softgpu":
         emulated = softgpu.targets(base)
         name = (wanted or emulated[0]).partition(":")[0]
-        if name in softgpu.TARGETS and name not in emulated:
+        is_another = name in softgpu.TARGETS or pipelines.is_nvidia(name)
+        if is_another and name not in emulated:
             here = ", ".join(emulated)
             raise CommandError(f"--chip {wanted} is not the device's: {here}; name no chip")
         return wanted or emulated[0]
     if wanted:
+        if device in ("hip", "cuda") and pipelines.is_nvidia(wanted) != (device == "cuda"):
+            maker = "AMD's" if device == "hip" else "NVIDIA's"
+            raise CommandError(f"--chip {wanted} is not the device's: {maker}; name no chip")
         return wanted
     try:
         target = hip_devices.of(device, base)["devices"][0]["target"].partition(":")[0]
@@ -109,13 +114,14 @@ def _chip(wanted: str | None, device: str) -> str:
 
 
 def no_call(program: str) -> str:
-    """Says that a program made no call, and how to find out why."""
+    """Says that a program made no call, and how to find out why. A script holds no device code, so
+    there is nothing to inspect."""
     import shlex
 
     from mgpu_rt._cli import executable
 
-    found = shlex.quote(executable.find(program))
-    return (
-        f"'{named(program)}' called none of the library's functions: `mgpu-rt inspect "
-        f"{found}` shows whether MLIR lowered it for a GPU"
-    )
+    found = executable.find(program)
+    way = f"`mgpu-rt inspect {shlex.quote(found)}` shows whether MLIR lowered it for a GPU"
+    if executable.is_script(found):
+        way = "it is a script, whose own lines may say why"
+    return f"'{named(program)}' called none of the library's functions: {way}"

@@ -79,7 +79,7 @@ class Pipeline:
     @property
     def nvidia(self) -> bool:
         """Returns whether the chip is NVIDIA's."""
-        return _is_nvidia(self.chip)
+        return is_nvidia(self.chip)
 
     @property
     def device_llvm(self) -> int:
@@ -201,9 +201,9 @@ def pipeline(
     chip, *features = (chip or DEFAULT_CHIP).split(":")
     if wrong := next((each for each in features if each[-1:] not in ("+", "-")), None):
         raise ValueError(f"--chip {chip}:{wrong}: a feature ends with + or -, such as xnack+")
-    if features and _is_nvidia(chip):
+    if features and is_nvidia(chip):
         raise ValueError(f"features ({':'.join(features)}) are for AMD's GPUs")
-    if lines and _is_nvidia(chip):
+    if lines and is_nvidia(chip):
         raise ValueError("line tables (-g) are for AMD's GPUs")
     signed = ",".join(each[-1] + each[:-1] for each in features)
     return Pipeline(llvm, chip, _form(chip, image), opt_level, first, lines, features=signed)
@@ -222,16 +222,17 @@ def unknown_chip(pipeline: Pipeline) -> str:
     )
 
 
-def _is_nvidia(chip: str) -> bool:
+def is_nvidia(chip: str) -> bool:
+    """Returns whether a chip of this name is NVIDIA's."""
     return chip.startswith("sm_")
 
 
 def _form(chip: str, image: str | None) -> str:
     """Returns the form of the device code: the requested form, or isa for an NVIDIA chip if ptxas
     is missing, otherwise bin."""
-    if image not in (None, "bin", "isa") or (image == "isa" and not _is_nvidia(chip)):
+    if image not in (None, "bin", "isa") or (image == "isa" and not is_nvidia(chip)):
         raise ValueError(f"no recipe for an image of the form {image} for {chip}")
-    return image or ("isa" if _is_nvidia(chip) and not shutil.which("ptxas") else "bin")
+    return image or ("isa" if is_nvidia(chip) and not shutil.which("ptxas") else "bin")
 
 
 def _cuda() -> dict[str, str]:

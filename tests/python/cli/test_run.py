@@ -56,6 +56,16 @@ def test_a_program_without_a_call_is_named(option: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_script_without_a_call_is_not_to_be_inspected(tmp_path: Path) -> None:
+    """A script holds no device code, and `mgpu-rt` is one."""
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    why = f"'{script}' called none of the library's functions: it is a script, whose own lines"
+    done = command("run", "--stats", "--", script)
+    assert f"{why} may say why\n" in done.stderr and "inspect" not in done.stderr
+
+
 def test_arguments_arrive_as_they_are() -> None:
     arguments = ["a b", "--stats", "-x", "", "--", "--device", "$HOME", "ö\n"]
     result = command(*python("sys.argv[1:]"), *arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
@@ -53,8 +54,8 @@ from mgpu_rt._cli.errors import CommandError
     metavar="FOLDER",
     help="Record the first launch of each kernel in this folder (FOLDER-2 if it holds something), "
     "with the memory that the launch read and wrote. --kernel and --nth choose other launches; "
-    "--nth 0 chooses all "
-    "launches. `mgpu-rt replay FOLDER` repeats a recorded launch.",
+    "--nth 0 chooses all launches. `mgpu-rt replay FOLDER` repeats a recorded launch. Ends with "
+    "status 1 if no launch was recorded, and the program's own status is 0.",
 )
 @parameters.overrides
 @parameters.lowering
@@ -79,10 +80,10 @@ def run(
     """Run PROGRAM with mgpu_rt preloaded. A .mlir file is lowered for the device first.
 
     The command returns the program's exit status, and signals reach the program. The program
-    replaces this command's process; with --stats, --stats-json, --trace and --fail-on-error this
-    command waits for the program instead. The program's child processes have mgpu_rt preloaded too.
-    Status 2: the command could not prepare the run; the message gives the reason. Status 127 and
-    126, as from a shell: PROGRAM is missing, or cannot be executed.
+    replaces this command's process; with --stats, --stats-json, --trace, --record and
+    --fail-on-error this command waits for the program instead. The program's child processes have
+    mgpu_rt preloaded too. Status 2: the command could not prepare the run; the message gives the
+    reason. Status 127 and 126, as from a shell: PROGRAM is missing, or cannot be executed.
     """
     from mgpu_rt._cli import executable, files, options, overrides, preload, recording
 
@@ -122,7 +123,10 @@ def run(
         )
     if stats or stats_json or trace or fail_on_error:
         outputs = (stats_json or "", trace or "")
-        _record(*outputs, fail_on_error, program, list(arguments), environment)
+        _record(*outputs, fail_on_error, record, program, list(arguments), environment)
+    if record:
+        _, status = executable.execute_and_wait(program, list(arguments), environment)
+        _end(status, _unrecorded(record))
     executable.execute(program, list(arguments), environment)
 
 
@@ -134,12 +138,14 @@ def _record(
     stats_json: str,
     trace: str,
     fail_on_error: bool,
+    launches: str | None,
     program: str,
     arguments: list[str],
     environment: dict[str, str],
 ) -> NoReturn:
     """Runs the program, writes the outputs, and ends as the program has ended. With
-    `fail_on_error`, ends with status 1 in place of 0 if a call failed or a recording is lost."""
+    `fail_on_error`, ends with status 1 in place of 0 if a call failed or a recording is lost.
+    `launches` is the folder of recorded launches, if they are wanted."""
     from mgpu_rt._cli import executable, recording
 
     with recording.folder_beside(stats_json or trace) as folder:
@@ -157,7 +163,25 @@ def _record(
         failed = recording.convert(folder, stats_json, trace, child, notes=table)
     if why := executable.reason_in_images(program, os.waitstatus_to_exitcode(status)):
         click.echo(f"mgpu-rt: '{source.named(program)}' was ended by a signal{why}", err=True)
-    if fail_on_error and failed and status == 0:
-        click.echo(f"mgpu-rt: {failed}, so the exit status is 1 in place of 0", err=True)
+    why = failed if fail_on_error else ""
+    _end(status, why or (_unrecorded(launches) if launches else ""))
+
+
+def _unrecorded(folder: str) -> str:
+    """Returns a reason to fail if a folder of recorded launches holds none, and removes it."""
+    with suppress(OSError):
+        if any(not name.startswith(".") for name in os.listdir(folder)):
+            return ""
+    with suppress(OSError):
+        os.rmdir(folder)
+    return "no launch was recorded"
+
+
+def _end(status: int, reason: str) -> NoReturn:
+    """Ends as the program has ended, but with status 1 in place of 0 if there is a reason."""
+    from mgpu_rt._cli import executable
+
+    if reason and status == 0:
+        click.echo(f"mgpu-rt: {reason}, so the exit status is 1 in place of 0", err=True)
         raise SystemExit(1)
     executable.end_as(status)

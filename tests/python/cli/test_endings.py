@@ -27,6 +27,7 @@ WAITS = (
 
 WAITERS = [
     ("run", "--stats-json", "s.json", "--"),
+    ("run", "--record", "launches", "--"),
     ("run", "--"),
     ("check", "--"),
     ("compare", "--"),
@@ -75,7 +76,7 @@ def _wakeups(process: int) -> str:
     )
 
 
-@pytest.mark.parametrize("words", WAITERS[2:], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", WAITERS[3:], ids=lambda words: words[0])
 def test_a_command_runs_no_loop_beside_the_program(words: tuple[str, ...], tmp_path: Path) -> None:
     """The loop would take time from the program that the command measures."""
 

@@ -54,6 +54,26 @@ def test_a_program_goes_on_where_nothing_can_be_recorded() -> None:
     assert "'/dev/null/recording' cannot be written: Not a directory; name another" in line
 
 
+BLOCKED = 'rmdir recording && touch recording && exec "$0"'
+
+
+@pytest.mark.parametrize("options", [(), ("--stats-json", "s.json")])
+@pytest.mark.parametrize("is_blocked", [True, False])
+def test_a_run_that_records_no_launch_ends_with_1(
+    is_blocked: bool, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The launch cannot be recorded, as on a full disk, or the program makes no launch."""
+    words = ["sh", "-c", BLOCKED, program()] if is_blocked else ["true"]
+    recorded = [COMMAND, "run", "--device", "softgpu", "--record", "recording", *options, "--"]
+    done = subprocess.run(
+        [*recorded, *words], env=environment(**hip()), cwd=tmp_path, capture_output=True, text=True
+    )
+    reason = "mgpu-rt: no launch was recorded, so the exit status is 1 in place of 0\n"
+    assert (done.returncode, done.stderr.endswith(reason)) == (1, True), done.stderr
+    assert ("are not recorded: " in done.stderr) == is_blocked
+    assert not (tmp_path / "recording").is_dir()
+
+
 def test_a_program_that_leaves_its_folder_is_recorded_where_it_began(tmp_path: Path) -> None:
     words = ["sh", "-c", 'cd / && exec "$0"', program()]
     hook = ("run", "--device", "softgpu", "--record", "recording", "--kernel", "halve", "--")

@@ -13,6 +13,8 @@
 static struct advice out_of_memory = {
     .text = "no device memory for %llu bytes: the program holds %llu bytes on device %d, and "
             "nothing is cached any more"};
+static struct advice out_of_uncounted_memory = {.text =
+                                                    "no device memory for %llu bytes on device %d"};
 static struct advice foreign_free = {.text = "mgpuMemFree was given %p, which is not the start of "
                                              "a device allocation, or was freed before"};
 static struct advice freed_twice = {.text = "mgpuMemFree was given %p, which was freed before"};
@@ -33,6 +35,19 @@ static bool ask_for_memory(uint64_t bytes) {
     make_room(hip_current_device(), bytes);
     asking = false;
     return true;
+}
+
+/* Reports that an allocation failed. The library counts the bytes that the program holds only if it
+ * caches the device's memory. */
+static void report_refusal(hipError_t error, uint64_t bytes, int device) {
+    const unsigned long long wanted = bytes;
+    const bool is_short = PROOF(memory_was_refused, error == hipErrorOutOfMemory);
+    if (is_short && block_serves(bytes, device))
+        report_failure(malloc_expression, error, &out_of_memory, wanted,
+                       (unsigned long long)block_reserved(device), device);
+    else
+        report_failure(malloc_expression, error, is_short ? &out_of_uncounted_memory : NULL, wanted,
+                       device);
 }
 
 /* Allocates if the stream's pool has no block for the request. */
@@ -57,11 +72,7 @@ static __attribute__((noinline)) void *allocate_slow(uint64_t bytes, hipStream_t
         (void)hip.GetLastError();
     }
     if (UNLIKELY(error != hipSuccess))
-        report_failure(
-            malloc_expression, error,
-            PROOF(memory_was_refused, error == hipErrorOutOfMemory) ? &out_of_memory : NULL,
-            (unsigned long long)bytes,
-            (unsigned long long)(device < MOST_DEVICES ? block_reserved(device) : 0), device);
+        report_refusal(error, bytes, device);
     return address; /* after a failure stock returns an uninitialised pointer */
 }
 

@@ -87,6 +87,37 @@ def test_it_is_asked_in_each_mode(mgpu: Mgpu, mode: str) -> None:
         assert said["failed"] == []
 
 
+COUNTED = "the program holds 524288 bytes on device 0, and nothing is cached any more"
+
+#: For each case: the end of the message about a failed allocation.
+MESSAGES = {
+    "cached": f": {COUNTED}",
+    "stock": " on device 0",
+    "uncached": " on device 0",
+    "reset": " on device 0",
+}
+
+
+@in_cases(
+    {
+        "cached": {},
+        "stock": {"MGPU_RT_CACHE": "off"},
+        "uncached": {"MGPU_RT_CACHE": "modules,functions,streams"},
+        "reset": {},
+    },
+    HIPSTUB_MEMORY=str(MIB),
+)
+def test_the_message_names_the_held_bytes_if_they_are_counted(mgpu: Mgpu, case: str) -> None:
+    assert alloc(mgpu, 512 * KIB) != mgpu.null
+    if case == "reset":
+        mgpu.stub.hipDeviceReset()
+        assert alloc(mgpu, 512 * KIB) != mgpu.null
+    mgpu.stderr()
+    assert alloc(mgpu, MIB) == mgpu.null
+    lines = mgpu.stderr().splitlines()
+    assert lines[1:] == [f"mgpu_rt: no device memory for 1048576 bytes{MESSAGES[case]}"]
+
+
 @in_child(HIPSTUB_DEVICES="2", **SMALL)
 def test_memory_is_the_devices_that_it_leaves(mgpu: Mgpu) -> None:
     """The out-of-memory function changes the thread's current device; HIP then allocates on the new

@@ -37,7 +37,7 @@ _INDIRECT = re.compile(r"\bcall_indirect\b[^\n]*\bmemref<")
 _SOFTMAX = re.compile(r'(?<![\w#!.@%"])linalg\.softmax\b')
 _GENERIC_FORM = re.compile(r'"(linalg\.\w+)"\s*\(')
 #: Operations on bf16 of which LLVM computes some only in f32, and sines on f16.
-_ON_BF16 = re.compile(r"\b(?:math\.\w+|linalg\.(?:exp|log|elementwise))\b[^\n]*bf16\b")
+_ON_BF16 = re.compile(r"\b(?:math\.\w+\b[^\n]*|linalg\.(?:exp|log|elementwise)\b[^:]*:[^)]*)bf16\b")
 _SINE_OF_F16 = re.compile(r"\bmath\.sin\b[^\n]*(?<!b)f16\b")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
 #: Loops of the host, and passes that make kernels of them.

@@ -7,7 +7,8 @@ import re
 
 from mgpu_rt._functions.types import split
 from mgpu_rt._images import elf
-from mgpu_rt._lowering import toolchain
+from mgpu_rt._lowering import steps, toolchain
+from mgpu_rt._lowering.steps import Step
 
 _ESCAPE = re.compile(rb"\\([0-9A-Fa-f]{2}|.)", re.DOTALL)
 
@@ -38,7 +39,7 @@ def function_types(text: str, llvm: int = 22) -> dict[str, str]:
     release `llvm`. Raises ToolchainMissing or LoweringFailed."""
     command = [toolchain.tool("mlir-opt", llvm), "--mlir-print-op-generic"]
     command += ["--mlir-elide-elementsattrs-if-larger=1", "--mlir-print-local-scope"]
-    printed = toolchain.run(command, text.encode()).decode()
+    printed = steps.run([Step(command)], text.encode()).decode()
     found = {}
     for match in _FUNCTION.finditer(printed):
         name, kind = _NAME.search(match["properties"]), _TYPE.search(match["properties"])

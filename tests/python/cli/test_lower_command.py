@@ -191,6 +191,9 @@ def test_an_error_names_the_programs_file(tmp_path: Path) -> None:
     said = complaint(program, *out, "--passes", "none")
     assert f"{program}, lowered:" in said and "<stdin>" not in said
     assert f"; the lines above are of the lowered text, not of '{program}'" in said
+    program.write_text("func.func @main() {\n  gpu.nonsense\n  return\n}\n")
+    ran = command("run", "--device", "softgpu", program).stderr
+    assert f"{program}:2:3: error: custom op" in ran and "lowered text" not in ran
     program.write_text(UNHEARD_OF)
     said = complaint(program, *out, "--emit", "executable")
     assert "program.o: in function `main'" in said and "/program.o" not in said

@@ -58,6 +58,11 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
         (LAUNCH.replace("%s", "%r = math.cos %v : f16\n%s = math.exp %r : f32\n"), ""),
         ("%r = math.exp %v : bf16\n%s = math.sin %v : f16", ""),
         (
+            "linalg.elementwise kind=#linalg.elementwise_kind<log>\n"
+            "  ins(%x : memref<4xbf16>) outs(%x : memref<4xbf16>)",
+            f"{KERNELS},{NARROW_MATH}",
+        ),
+        (
             FILL.format("%x").replace("fill", "exp").replace("f32", "bf16"),
             f"{KERNELS},{NARROW_MATH}",
         ),

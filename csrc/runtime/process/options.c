@@ -37,7 +37,8 @@ static long number(const char *variable, const char *text, long fallback, const 
     return fallback;
 }
 
-static const char default_limit[] = "is not a number from 0 on: the default is used";
+static const char default_limit[] = "is not a number from 0 on: 32 is used";
+static const char default_delay[] = "is not a number from 0 on: no delay is used";
 static const char default_device[] = "is not a number from 0 on: HIP's default device is used";
 
 /* Returns the bytes of a unit, an upper or lower case letter; 0 for any other character. */
@@ -149,6 +150,13 @@ static unsigned read_caches(const char *value) {
                      "registrations, staging: on is used");
         return ALL_CACHES;
     }
+    const unsigned for_functions = 1U << CACHE_MODULES;
+    const unsigned for_staging = 1U << CACHE_STREAMS | 1U << CACHE_MEMORY;
+    if ((caches & 1U << CACHE_FUNCTIONS && ~caches & for_functions) ||
+        (caches & 1U << CACHE_STAGING && ~caches & for_staging))
+        complain("MGPU_RT_CACHE", value,
+                 "names a cache that has no effect: functions needs modules, and staging needs "
+                 "streams and memory");
     return caches;
 }
 
@@ -189,7 +197,7 @@ static void read_manager(struct options *out) {
                                                       * the manager starts at the first call */
     if (delay)
         out->manager_delay_ms =
-            number("MGPU_RT_MANAGER", delay, out->manager_delay_ms, default_limit);
+            number("MGPU_RT_MANAGER", delay, out->manager_delay_ms, default_delay);
 }
 
 /* ---- launchers ---- */

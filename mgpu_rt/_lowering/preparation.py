@@ -129,7 +129,7 @@ def preparation(text: str) -> Preparation:
 def _on_the_host(text: str) -> list[str]:
     """Returns sentences about what the host does, and a kernel might."""
     told = []
-    if loops := _LOOPS.search(text):
+    if loops := _LOOPS.search(host_memory.without_launches(text)[0]):
         told.append(
             f"{loops[0]} ({_line(text, loops)}) becomes plain loops: for a kernel, "
             f"{_LOOPS_TO_KERNELS[loops[0]]} --gpu-map-parallel-loops "

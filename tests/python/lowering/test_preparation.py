@@ -151,6 +151,13 @@ def test_accesses_of_the_host_to_the_gpus_memory_are_told(text: str, said: str) 
     assert said in told[0] if said else not told
 
 
+def test_parallel_loops_of_the_host_are_told() -> None:
+    loops = "scf.parallel (%i) = (%a) to (%b) step (%c) {\n}\n"
+    in_kernel = LAUNCH.replace("%s", loops)
+    assert preparation(in_kernel).told == ()
+    assert preparation(in_kernel + loops).told[0].startswith("scf.parallel (line 5) becomes plain")
+
+
 def test_a_kernel_on_registered_memory_is_told() -> None:
     text = "%a = memref.alloc() : memref<4xf32>\ngpu.host_register %u : memref<*xf32>\n"
     told = preparation(text + FILL.format("%b") + FILL.format("%a")).told

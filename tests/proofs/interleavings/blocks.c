@@ -305,9 +305,10 @@ static void set_up_asked(bool exclusive) {
     free_beside_work();
 }
 
-/* HIP reports calls. */
+/* HIP reports calls. Before HIP 7 the reports go on after other code has destroyed a stream. */
 static void set_up_reported(bool exclusive) {
     model_start(2, exclusive);
+    hip_version = HIP_6_0;
     program_reports_by_word();
     free_beside_work();
 }

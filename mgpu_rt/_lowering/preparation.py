@@ -104,8 +104,9 @@ def preparation(text: str) -> Preparation:
             f"{_line(text, wrong)}: {wrong[1]} with several tokens: MLIR lowers it with one, so "
             f"join them by gpu.wait async [{wrong[2]}] before"
         )
-    passes, told = _linalg(text)
-    math, math_told = _math(text, in_host=KERNELS in passes)
+    in_kernels, in_host = _kernels_and_host(text)
+    passes, told = _linalg(text, in_kernels, in_host)
+    math, math_told = _math(text if KERNELS in passes else in_kernels)
     passes += math
     told += math_told
     coroutines = bool(_ASYNC.search(text))
@@ -154,7 +155,7 @@ def _strided(text: str) -> re.Match[str] | None:
     return next((copy for copy in _COPY.finditer(text) if strides.search(copy[1])), None)
 
 
-def _linalg(text: str) -> tuple[list[str], list[str]]:
+def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[str]]:
     """Returns the passes for linalg's operations, and sentences. In a kernel, linalg becomes loops.
     In host code it becomes kernels if its memrefs may be device memory, and loops if they are the
     host's own."""
@@ -168,7 +169,6 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
             f"{wrong[0]} ({_line(text, wrong)}): MLIR has no loops for it on memrefs: write it "
             "with linalg.reduce for the maximum and the sum, and linalg.generic"
         )
-    in_kernels, in_host = _kernels_and_host(text)
     passes, told = [], []
     if _LINALG.search(in_kernels):
         passes.append(KERNEL_LOOPS)
@@ -213,13 +213,11 @@ def _linalg(text: str) -> tuple[list[str], list[str]]:
     return [*passes, KERNELS], told
 
 
-def _math(text: str, *, in_host: bool) -> tuple[list[str], list[str]]:
-    """Returns the passes for mathematics in kernels that is computed in f32, and sentences.
-    ``in_host`` is whether linalg in host code becomes kernels."""
-    read = text if in_host else _kernels_and_host(text)[0]
-    if found := _SINE_OF_F16.search(read):
+def _math(in_kernels: str) -> tuple[list[str], list[str]]:
+    """Returns the passes for mathematics in kernels that is computed in f32, and sentences."""
+    if found := _SINE_OF_F16.search(in_kernels):
         passes, kind = [SINES], "f16"
-    elif found := _ON_BF16.search(read):
+    elif found := _ON_BF16.search(in_kernels):
         passes, kind = [NARROW_MATH], "bf16"
     else:
         return [], []

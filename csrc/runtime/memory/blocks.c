@@ -251,11 +251,12 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
         *freed = (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
         return false;
     }
-    /* The graph may write the block at its next launch, and the block has no fence. */
-    if (state == BLOCK_GRAPH)
+    if (state == BLOCK_GRAPH) {
+        /* The graph may write the block at its next launch, and the block has no fence. */
         PROOF_STEP(freed_block_of_a_graph_is_idle, (void)wait_until_idle(block));
-    if (state == BLOCK_GRAPH && block_leave_to_graph(block, NULL))
-        return false;
+        if (block_leave_to_graph(block, NULL))
+            return false;
+    }
     if (DOUBT(graph_has_just_begun_or_ended, state == BLOCK_GRAPH || state == BLOCK_LIVE))
         return block_change(block, BLOCK_LIVE, BLOCK_IDLE) || end_hold(block, address, freed);
     if (block_change(block, BLOCK_SHARED, BLOCK_IDLE)) {

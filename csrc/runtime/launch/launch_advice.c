@@ -16,11 +16,18 @@ static const char no_larger[] = "no GPU takes more than 1024, so launch smaller 
 static const char larger[] = "give its size in known_block_size, an attribute of gpu.func (a "
                              "gpu.launch: by constants), or launch smaller blocks";
 static struct advice bad_launch = {
-    .text = "grid %ld x %ld x %ld, block %ld x %ld x %ld, %u bytes of dynamic workgroup memory: "
-            "each size must be at least 1, a block may have no more threads than the kernel was "
-            "compiled for (known_block_size of gpu.func) and never more than 1024, a dimension of "
-            "the grid may have at most 2^32 - 1 (4,294,967,295) threads (NVIDIA: 2^31 - 1 x 65,535 "
-            "x 65,535 blocks), and the memory must fit"};
+    .text =
+        "grid %ld x %ld x %ld, block %ld x %ld x %ld, %u bytes of dynamic workgroup memory: %s"};
+static const char too_small[] = "each size must be at least 1";
+static const char too_large[] = "a dimension of the grid may have at most 2^32 - 1 (4,294,967,295) "
+                                "threads";
+static const char too_much_memory[] =
+    "on most AMD GPUs a block has 64 KB of workgroup memory, with "
+    "what the kernel itself declares";
+static const char unknown[] = "a block may have no more threads than the kernel was compiled for "
+                              "(known_block_size of gpu.func) and never more than 1024, the "
+                              "workgroup memory must fit, with what the kernel itself declares, "
+                              "and NVIDIA takes at most 2^31 - 1 x 65,535 x 65,535 blocks";
 
 #define SIZES(launch)                                                                              \
     (long)(launch)->grid[0], (long)(launch)->grid[1], (long)(launch)->grid[2],                     \
@@ -62,11 +69,16 @@ static void find_kernel(hipFunction_t handle, struct kernel *kernel) {
     pthread_mutex_unlock(&tables_lock);
 }
 
-static bool is_positive(const struct launch *launch) {
+/* Returns the limit that a launch exceeds, or the other limits if it keeps those that are known. */
+static const char *exceeded_limit(const struct launch *launch) {
+    enum { LEAST_MEMORY = 64 << 10 };
     for (int axis = 0; axis < 3; axis++)
         if (launch->grid[axis] < 1 || launch->block[axis] < 1)
-            return false;
-    return true;
+            return too_small;
+    for (int axis = 0; axis < 3; axis++)
+        if ((uint64_t)launch->grid[axis] * (uint64_t)launch->block[axis] > UINT32_MAX)
+            return too_large;
+    return launch->smem > LEAST_MEMORY ? too_much_memory : unknown;
 }
 
 void launch_report(const char *expression, hipError_t error, const struct launch *launch) {
@@ -74,12 +86,14 @@ void launch_report(const char *expression, hipError_t error, const struct launch
     const uint64_t threads = (uint64_t)block[0] * (uint64_t)block[1] * (uint64_t)block[2];
     struct kernel kernel = {.name = ""};
     find_kernel(launch->function, &kernel);
-    if (launch_is_cut(launch) && is_positive(launch))
+    const char *limit = exceeded_limit(launch);
+    if (launch_is_cut(launch) && limit != too_small)
         report_failure(expression, error, &cut, SIZES(launch), CUT_SIZES(launch));
     else if (kernel.most_threads && threads > kernel.most_threads)
         report_failure(expression, error, &block_too_large, (long)block[0], (long)block[1],
                        (long)block[2], (long)kernel.most_threads, kernel.name,
                        threads > 1024 ? no_larger : larger);
     else
-        report_failure(expression, error, &bad_launch, SIZES(launch), (unsigned)launch->smem);
+        report_failure(expression, error, &bad_launch, SIZES(launch), (unsigned)launch->smem,
+                       limit);
 }

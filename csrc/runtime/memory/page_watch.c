@@ -24,10 +24,7 @@
 #define CLOSE_RANGE_UNSHARE 2U
 #endif
 
-enum {
-    EVENTS = 16,
-    HIGH = 900 /* programs use low numbers: a program may close a number and rely on getting it */
-};
+enum { EVENTS = 16 };
 
 static int events = -1;        /* the userfaultfd, in the program's table of descriptors */
 static struct stat descriptor; /* device and inode of `events`: each userfaultfd has its own */
@@ -57,7 +54,7 @@ bool page_watch_is_lost(void) {
 
 /* Moves a descriptor to a high number, which the program is unlikely to want. */
 static int move_up(int low) {
-    const int high = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
+    const int high = fcntl(low, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
     const int moved = high >= 0 ? high : fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     close(low);
     return moved;

@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { HIGH = 900 }; /* programs use low numbers of descriptors */
-
 static uint32_t own_bell; /* without a file, only this process rings */
 static uint32_t *bell = &own_bell;
 static int descriptor = -1;
@@ -36,7 +34,7 @@ static void use_file(int opened) {
     if (page == MAP_FAILED)
         return;
     store_release(&bell, (uint32_t *)page);
-    store_release(&descriptor, fcntl(opened, F_DUPFD_CLOEXEC, HIGH));
+    store_release(&descriptor, fcntl(opened, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR));
 }
 
 bool meeting_open(bool create) {

@@ -17,6 +17,11 @@
 #define SYS_close_range 436
 #endif
 
+/* The library's descriptors have numbers from 48 on, because a program may close a low number and
+ * rely on getting it. The kernel's smallest table has 64. To grow a table that threads share, the
+ * kernel waits 5 to 20 ms (synchronize_rcu in fs/file.c of Linux). */
+enum { HIGH_DESCRIPTOR = 48 };
+
 /* Starts a thread that blocks all signals, because signal handlers must run on the program's
  * threads. Nothing waits for the thread's end if `joined` is NULL; otherwise the caller joins the
  * thread. Returns false if the thread cannot be started. */

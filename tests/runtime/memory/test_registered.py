@@ -178,6 +178,19 @@ def test_a_registration_that_the_program_ended_by_hip_is_made_again(mgpu: Mgpu) 
 
 
 @in_child(MGPU_RT_EXCLUSIVE="on")
+def test_a_first_registration_does_not_grow_the_table_of_descriptors(mgpu: Mgpu) -> None:
+    """While the kernel grows a table that threads share, the caller waits 5 to 20 ms."""
+
+    def places() -> str:
+        return Path("/proc/self/status").read_text().split("FDSize:")[1].split()[0]
+
+    before = places()
+    mgpu.MemHostRegister(mgpu.ffi.new("char[]", PAGE), PAGE)
+    assert any(int(number) >= 48 for number in os.listdir("/proc/self/fd"))
+    assert places() == before
+
+
+@in_child(MGPU_RT_EXCLUSIVE="on")
 def test_a_child_of_fork_gives_nothing_back(mgpu: Mgpu) -> None:
     """HIP does not survive a fork."""
     memory = mgpu.ffi.new("char[]", PAGE)

@@ -143,6 +143,7 @@ FINDINGS: list[tuple[dict[str, str], int, str, str]] = [
     ({"HIPSTUB_FAULT": "hipStreamCreate:*:2"}, 1, "a program", "'hipErrorOutOfMemory'"),
     ({"MGPU_RT_CACHE": "off"}, 0, "Python", "not needed: MGPU_RT_CACHE=off"),
     ({"MGPU_RT_HIP": "/nowhere/hip"}, 1, "HIP", "MGPU_RT_HIP=/nowhere/hip: there is no such file"),
+    ({"MGPU_RT_CACHE": "of"}, 0, "options", "MGPU_RT_CACHE='of' is neither on nor off nor a list"),
 ]
 
 

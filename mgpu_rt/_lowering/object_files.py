@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mgpu_rt import _layout
 from mgpu_rt._functions import sidecar
-from mgpu_rt._lowering import graph_functions, steps, toolchain
+from mgpu_rt._lowering import graph_functions, launch_stack, steps, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.steps import Step
 from mgpu_rt._lowering.text import function_types
@@ -71,6 +71,10 @@ def compile_steps(
     """Returns the steps from the LLVM dialect to an object file. With ``split``, opt splits the
     coroutines of the async dialect, which llc cannot compile."""
     translate = Step([toolchain.tool("mlir-translate", llvm), "--mlir-to-llvmir"])
+    give_back = Step(
+        edit=lambda ir: launch_stack.give_back(ir.decode()).encode(),
+        words="gives the stack of each launch's arguments back, which a loop would use up",
+    )
     wrap = Step(
         edit=lambda ir: graph_functions.wrap(ir.decode(), graphs_of).encode(),
         words="puts the functions of --graph into wrappers that replay a graph",
@@ -81,7 +85,7 @@ def compile_steps(
     )
     compile_it = [toolchain.tool("llc", llvm), "-O2", "-filetype=obj"]
     compile_it += ["-relocation-model=pic", "-o", "-"]
-    edits = [*([wrap] if graphs_of else []), *([add_types] if types else [])]
+    edits = [give_back, *([wrap] if graphs_of else []), *([add_types] if types else [])]
     if split:
         edits.append(Step([toolchain.tool("opt", llvm), "-O1", "-S"]))
     return [translate, *edits, Step(compile_it)]

@@ -39,6 +39,13 @@ _GENERIC_FORM = re.compile(r'"(linalg\.\w+)"\s*\(')
 #: Operations on bf16 of which LLVM computes some only in f32, and sines on f16.
 _ON_BF16 = re.compile(r"\b(?:math\.\w+\b[^\n]*|linalg\.(?:exp|log|elementwise)\b[^:]*:[^)]*)bf16\b")
 _SINE_OF_F16 = re.compile(r"\bmath\.sin\b[^\n]*(?<!b)f16\b")
+#: Operations that MLIR lowers wrongly for AMD's GPUs in some cases, which the text need not show.
+_REDUCES = re.compile(r"\bgpu\.(?:all_reduce|shuffle\s+(?:up|idx))\b")
+_WRONG = {
+    "gpu.all_reduce": "is right only if the number of threads of a workgroup is a power of two",
+    "gpu.shuffle up": "says of each lane that its value is valid: compare the lane yourself",
+    "gpu.shuffle idx": "counts the lanes of the whole wavefront, whatever the width",
+}
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
 #: Loops of the host, and passes that make kernels of them.
 _LOOPS = re.compile(r"\bscf\.(?:parallel|forall)\b")
@@ -123,6 +130,9 @@ def preparation(text: str) -> Preparation:
     if coroutines:
         passes.append(TASKS)
         told.append("async.* becomes coroutines")
+    reduces = {" ".join(each[0].split()): each for each in _REDUCES.finditer(text)}
+    for name, where in reduces.items():
+        told.append(f"{name} ({_line(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, tuple(told))
 

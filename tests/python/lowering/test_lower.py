@@ -11,6 +11,7 @@ import pytest
 
 from mgpu_rt._lowering import cache, object_files, pipelines, steps, toolchain
 from tests.support import forum, lower
+from tests.support.command import command
 from tests.support.sources import SOURCES
 from tests.support.stand_ins import stand_in
 
@@ -316,3 +317,35 @@ def test_a_cached_result_is_on_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
     made = cache.kept("program", "", "key", list, lambda: b"content")
     assert [(one.st_ino, one.st_size) for one in synced] == [(made.stat().st_ino, 7)]
+
+
+LOOP = """
+func.func @main() {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %launches = arith.constant 200000 : index
+  %number = arith.constant 7 : i64
+  %data = gpu.alloc host_shared () : memref<1xi64>
+  scf.for %i = %zero to %launches step %one {
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %one, %gy = %one, %gz = %one)
+               threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {
+      gpu.terminator
+    }
+    gpu.launch blocks(%bx, %by, %bz) in (%gx = %one, %gy = %one, %gz = %one)
+               threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {
+      memref.store %number, %data[%zero] : memref<1xi64>
+      gpu.terminator
+    }
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("llvm", [22, 19])
+def test_a_loop_of_many_launches_keeps_its_stack(llvm: int, tmp_path: Path) -> None:
+    """MLIR takes stack for the arguments of each launch: here 25 MB, and a stack has 8 MB."""
+    program = tmp_path / "loop.mlir"
+    program.write_text(LOOP)
+    done = command("run", "--device", "hip", "--llvm", llvm, program)
+    assert (done.returncode, done.stderr) == (0, "")

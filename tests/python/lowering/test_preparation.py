@@ -158,6 +158,20 @@ def test_parallel_loops_of_the_host_are_told() -> None:
     assert preparation(in_kernel + loops).told[0].startswith("scf.parallel (line 5) becomes plain")
 
 
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        ("%s = gpu.all_reduce add %n uniform {}", "is right only if the number of threads"),
+        ("%v, %ok = gpu.shuffle  up %n, %one, %w", "says of each lane that its value is valid"),
+        ("%v, %ok = gpu.shuffle idx %n, %one, %w", "counts the lanes of the whole wavefront"),
+    ],
+)
+def test_wrong_code_for_reductions_is_told(operation: str, said: str) -> None:
+    """With 96 threads MLIR's code for all_reduce adds some values twice, and others never."""
+    (told,) = preparation(LAUNCH.replace("%s", f"{operation} : i32\n")).told
+    assert "(line 2): for AMD's GPUs MLIR's code " in told and said in told
+
+
 def test_a_kernel_on_registered_memory_is_told() -> None:
     text = "%a = memref.alloc() : memref<4xf32>\ngpu.host_register %u : memref<*xf32>\n"
     told = preparation(text + FILL.format("%b") + FILL.format("%a")).told

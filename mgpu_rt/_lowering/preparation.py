@@ -39,6 +39,14 @@ _GENERIC_FORM = re.compile(r'"(linalg\.\w+)"\s*\(')
 #: Operations on bf16 of which LLVM computes some only in f32, and sines on f16.
 _ON_BF16 = re.compile(r"\b(?:math\.\w+\b[^\n]*|linalg\.(?:exp|log|elementwise)\b[^:]*:[^)]*)bf16\b")
 _SINE_OF_F16 = re.compile(r"\bmath\.sin\b[^\n]*(?<!b)f16\b")
+#: Operations that the pipelines do not lower, the passes that replace them, and by what.
+_EXPANDED = (
+    (
+        re.compile(r"\bcomplex\.(?!create|constant|re\b|im\b|abs|add|sub|mul|div|bitcast)\w+"),
+        "convert-complex-to-standard",
+    ),
+    (re.compile(r"\bmath\.(?:clampf|fpowi)\b"), "math-expand-ops{ops=clampf,fpowi}"),
+)
 #: Operations that MLIR lowers wrongly for AMD's GPUs in some cases, which the text need not show.
 _REDUCES = re.compile(r"\bgpu\.(?:all_reduce|shuffle\s+(?:up|idx))\b")
 _WRONG = {
@@ -127,6 +135,10 @@ def preparation(text: str) -> Preparation:
             )
         passes.append(REGIONS)
         told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
+    for operation, expand in _EXPANDED:
+        if found := operation.search(text):
+            passes.append(f"{OUTLINE},{expand}")
+            told.append(f"{found[0]} ({_line(text, found)}) becomes real arithmetic")
     if coroutines:
         passes.append(TASKS)
         told.append("async.* becomes coroutines")
@@ -326,6 +338,7 @@ _ADVICE = (
         "a kernel has llvm.intr.{}, which comes from convert-math-to-llvm: leave math operations "
         "of kernels to mgpu-rt lower",
     ),
+    (r"(?:'|\bop: )(math\.ipowi)\b", "mgpu-rt lower runs no pass for {}: multiply in a loop"),
     (
         r"'async\.runtime\.load'",
         "MLIR gives tokens to gpu operations only outside of async.execute: in a program with it, "

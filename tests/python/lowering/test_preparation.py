@@ -379,6 +379,9 @@ IN_KERNELS = {
     "%s = vector.reduction <add>, %q : vector<4xf32> into f32\n%w = arith.addf %v, %s : f32",
     "index": "%j = index.add %i, %c0\n%w = memref.load %x[%j] : memref<?xf32>",
     "math": "%w = math.erf %v : f32",
+    "complex": "%q = complex.create %v, %v : complex<f32>\n"
+    "%p = complex.sqrt %q : complex<f32>\n%w = complex.re %p : complex<f32>",
+    "fpowi": "%n = arith.constant 2 : i32\n%w = math.fpowi %v, %n : f32, i32",
     "math on bf16": "%b = arith.truncf %v : f32 to bf16\n%e = math.exp %b : bf16\n"
     "%w = arith.extf %e : bf16 to f32",
     "linalg": "linalg.fill ins(%z : f32) outs(%x : memref<?xf32>)\n%w = math.sqrt %v : f32",
@@ -386,6 +389,9 @@ IN_KERNELS = {
     "%w, %ok = gpu.shuffle xor %v, %o, %wd : f32",
 }
 IN_HOST_CODE = {
+    "complex": "%q = complex.create %a, %a : complex<f32>\n"
+    "%p = complex.sqrt %q : complex<f32>\n%r = complex.re %p : complex<f32>",
+    "clampf": "%r = math.clampf %a to [%a, %a] : f32",
     "erf": "%r = math.erf %a : f32",
     "cbrt": "%r = math.cbrt %a : f32",
     "sin": "%r = math.sin %a : f32",

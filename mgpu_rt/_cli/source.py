@@ -93,9 +93,9 @@ def _chip(wanted: str | None, device: str) -> str:
     kind, base = preload.kind(device, os.environ)
     if kind == "softgpu":
         emulated = softgpu.targets(base)
-        name = (wanted or emulated[0]).partition(":")[0]
+        name, *features = (wanted or emulated[0]).split(":")
         is_another = name in softgpu.TARGETS or pipelines.is_nvidia(name)
-        if is_another and name not in emulated:
+        if (is_another and name not in emulated) or {"xnack+", "sramecc-"} & {*features}:
             here = ", ".join(emulated)
             raise CommandError(f"--chip {wanted} is not the device's: {here}; name no chip")
         return wanted or emulated[0]

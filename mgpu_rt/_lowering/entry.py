@@ -19,7 +19,12 @@ from mgpu_rt._lowering.text import function_types
 #: of them apart.
 _RESULTS = {
     "()": ("void", "entry(); return 0;"),
-    "i32": ("int", "return entry();"),
+    "i32": (
+        "int",
+        "int result = entry(); if (result != (result & 255)) fprintf(stderr, "
+        r'"mgpu-rt: the result is %d, and an exit status has 8 bits: return i64 to print it\n", '
+        "result); return result;",
+    ),
     "i64": ("long", r'printf("%ld\n", entry()); return 0;'),
     "index": ("long", r'printf("%ld\n", entry()); return 0;'),
     "f32": ("float", r'printf("%.9g\n", entry()); return 0;'),

@@ -149,6 +149,7 @@ RUN = [
     ("--device softgpu --chip gfx942 main.mlir", 2, "--chip gfx942 is not the device's: gfx90a"),
     ("--device gfx906 --chip gfx90a main.mlir", 2, "--chip gfx90a is not the device's: gfx906"),
     ("--device softgpu --chip sm_90 main.mlir", 2, "--chip sm_90 is not the device's: gfx90a"),
+    ("--device softgpu --chip gfx90a:xnack+ main.mlir", 2, "xnack+ is not the device's: gfx90a"),
     ("--device hip --chip sm_90 main.mlir", 2, "--chip sm_90 is not the device's: AMD's"),
     ("--device cuda --chip gfx90a main.mlir", 2, "--chip gfx90a is not the device's: NVIDIA's"),
     ("main.mlir --stats x", 2, "'main.mlir' takes no arguments, but 'x' follows it"),

@@ -28,6 +28,10 @@ func.func @seven() -> i32 {
   %r = arith.constant 7 : i32
   return %r : i32
 }
+func.func @many() -> i32 {
+  %r = arith.constant 300 : i32
+  return %r : i32
+}
 func.func @tenth() -> f32 {
   %r = arith.constant 0.1 : f32
   return %r : f32
@@ -156,6 +160,14 @@ def test_the_entrys_result_is_the_status_or_is_printed(
     program.write_text(RETURNS)
     done = command("run", *SOFT, "--entry", entry, program)
     assert (done.returncode, done.stdout) == (status, printed)
+
+
+def test_a_result_that_no_status_holds_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "returns.mlir"
+    program.write_text(RETURNS)
+    done = command("run", *SOFT, "--entry", "many", program)
+    told = "mgpu-rt: the result is 300, and an exit status has 8 bits: return i64 to print it\n"
+    assert (done.returncode, done.stderr) == (300 - 256, told)
 
 
 @pytest.mark.check

@@ -19,13 +19,13 @@ _REFUSED = "hipErrorNotSupported"
 class Graph:
     """A graph that mgpu_rt.graph has built.
 
-    The graph owns its memory and its modules until the last reference to this object is gone. Any
-    thread may replay the graph.
+    The graph owns its memory and its modules, and keeps the arrays that it uses, until the last
+    reference to this object is gone. Any thread may replay the graph.
     """
 
     def __init__(self, library: RuntimeLibrary, uses: Uses) -> None:
         self._library = library
-        self._uses = uses  # the device memory of this package that each launch of the graph uses
+        self._uses = uses  # the device memory that each launch of the graph uses, and the arrays
         self._handle: Any = None
         self._process = os.getpid()
         self._lock = threading.Lock()  # held while HIP gets the graph

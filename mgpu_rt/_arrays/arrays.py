@@ -78,6 +78,7 @@ class DeviceArray:
     def _uses(self, *, writes: bool) -> Uses:
         uses = Uses()
         uses.add(self._work, writes=writes)
+        work.keep_in_graph(self._array)
         return uses
 
     def _share(self) -> None:
@@ -118,6 +119,7 @@ class DeviceArray:
         if not self._array.is_contiguous:
             raise ValueError(f"{self!r} has gaps between its elements")
         result = numpy.empty(self.shape, numpy_type(self._array.type))
+        work.keep_in_graph(result)
         _copy(result.ctypes.data, self._array.address, self.nbytes, self._uses(writes=False))
         return result
 
@@ -143,6 +145,7 @@ class DeviceArray:
         uses = self._uses(writes=True)
         uses.add(given.work, writes=False)
         uses.follow(given.stream)
+        work.keep_in_graph(given)
         _copy(self._array.address, given.address, self.nbytes, uses)
 
 

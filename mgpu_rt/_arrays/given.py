@@ -96,6 +96,7 @@ def array_argument(value: Any, uses: Uses) -> Array | None:
         raise ValueError("the array is read-only: pass mgpu_rt.In(array) if it is only read")
     uses.add(array.work, writes=not is_read)
     uses.follow(array.stream)
+    work.keep_in_graph(array)
     return array
 
 

@@ -85,6 +85,7 @@ class Uses:
         self._streams: set[int] = set()  # of other packages, whose work comes first
         self._captures: bool | None = None  # whether a program captures the stream
         self._awaited: dict[Work, list[_Mark]] = {}
+        self.kept: list[object] = []  # a graph's arrays, which its replays use
 
     def add(self, work: Work | None, *, writes: bool) -> None:
         """Adds an allocation; None stands for memory of another package."""
@@ -182,10 +183,16 @@ def builds_graph() -> bool:
     return _building.uses is not None
 
 
+def keep_in_graph(array: object) -> None:
+    """While this thread builds a graph, makes the graph keep an array: replays use its memory."""
+    if _building.uses is not None:
+        _building.uses.kept.append(array)
+
+
 @contextlib.contextmanager
 def graph_uses() -> Iterator[Uses]:
     """While this thread builds a graph, collects the allocations that each launch of the graph will
-    use."""
+    use, and their arrays."""
     outer, mine = _building.uses, Uses()
     _building.uses = mine
     try:

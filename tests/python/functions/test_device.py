@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+import weakref
 from typing import Any
 
 import numpy
@@ -160,6 +161,29 @@ def test_a_function_becomes_a_graph(mgpu: Mgpu) -> None:
     assert (array.to_host() == numbers()).all()
     graph.replay()
     assert (array.to_host() == 6 * numbers()).all()
+
+
+@on_softgpu
+def test_a_graph_keeps_its_arrays(mgpu: Mgpu) -> None:
+    """A replay would otherwise change an array that got their memory."""
+    functions, source = device_library(mgpu), numbers()
+    array = mgpu_rt.to_device(source)
+    with mgpu_rt.graph() as graph:
+        array.copy_from(source + 1)
+        functions.scale(array, 2)
+        result = array.to_host()
+    seen = weakref.ref(result)
+    del array, result
+    gc.collect()
+    others = [mgpu_rt.to_device(numbers()) for _ in range(4)]
+    graph.replay()
+    assert all((other.to_host() == numbers()).all() for other in others)
+    kept = seen()
+    assert kept is not None and (kept == 2 * (numbers() + 1)).all()
+    held = allocated()
+    del graph
+    gc.collect()
+    assert allocated() < held
 
 
 @in_child(policies=("builtin",), backends=("softgpu",), MGPU_RT_STATS="stats.json")

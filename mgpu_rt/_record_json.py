@@ -119,9 +119,12 @@ def statistics(recording: Recording) -> dict[str, Any]:
     return found if start.get("counted", 1) else _without_counts(found)
 
 
+_COUNTED = "abi", "copies", "failed", "graphs", "hip", "kernels", "made", "modules", "overridden"
+
+
 def _without_counts(found: dict[str, Any]) -> dict[str, Any]:
     """Replaces what the library counts only if statistics or a trace are on by None."""
-    for name in ("failed", "abi", "hip", "overridden", "kernels", "copies", "modules"):
+    for name in _COUNTED:
         found[name] = None
     found["start"]["ns"] = None
     for cache in found["cache"].values():

@@ -84,8 +84,16 @@ extern struct block_bytes {
     size_t slack; /* by which sizes were rounded up when HIP allocated the blocks */
 } block_bytes[MOST_DEVICES];
 
-/* Counts the blocks and bytes that the program holds; visits all blocks. */
+/* Counts the blocks and bytes that the program holds; visits all blocks. Does nothing once the
+ * account is closed. */
 void block_count_held(struct memory_account accounts[MOST_DEVICES]);
+
+/* Closes the account before the caches end at exit: it keeps the memory of the program's last call.
+ */
+void block_close_account(void);
+
+/* Takes a block that the program frees after the exit handlers out of the closed account. */
+void block_free_late(const void *address);
 
 /* Returns the bytes of large blocks for which the program has asked and which it holds. Under
  * tables_lock. */

@@ -107,8 +107,10 @@ static size_t size_for(int device, size_t bytes) {
 enum { REASON_LOOKED_AT = 256 };
 
 /* Returns the counter for an allocation of which no block of this size waits. HIP has freed a block
- * of this size if the block left the cache because of the limit, or because memory was short. */
-static uint64_t *reason_of(const struct block *block, size_t size, int device) {
+ * of this size if the block left the cache because of the limit, or because memory was short.
+ * Visits no block if nothing is counted. */
+static uint64_t *reason_of(size_t size, int device) {
+    const struct block *block = stats_wanted() ? block_first() : NULL;
     bool is_other_size_idle = false;
     for (int looked = 0; block && looked < REASON_LOOKED_AT; block = handle_next(block), looked++) {
         const int state = load_acquire(&block->state);
@@ -122,18 +124,15 @@ static uint64_t *reason_of(const struct block *block, size_t size, int device) {
     return is_other_size_idle ? &counts.made.size : &counts.made.first_use;
 }
 
-static void tell_miss(size_t size, int device, bool waits) {
-    if (stats_wanted())
-        fetch_add_relaxed(waits ? &counts.made.waits : reason_of(block_first(), size, device), 1);
-}
-
 /* Asks HIP for a block for a request of `bytes` bytes, and inserts it into the table, held by the
  * program. If HIP has no memory, idle blocks leave first, unless the request exceeds the device's
- * memory. `waits` is what block_search_pools returned. Returns NULL if HIP has no memory; *error is
- * HIP's answer. The function does not ask HIP for the size of the device's memory: a successful
- * call would clear the error that the program must see. */
+ * memory. The reason is found before these blocks leave. `waits` is what block_search_pools
+ * returned. Returns NULL if HIP has no memory; *error is HIP's answer. The function does not ask
+ * HIP for the size of the device's memory: a successful call would clear the error that the program
+ * must see. */
 static void *request_block(size_t bytes, int device, bool shared, bool waits, hipError_t *error) {
     const size_t total = eviction_total(device), exact = block_round(bytes);
+    uint64_t *const reason = waits ? &counts.made.waits : reason_of(block_class(bytes), device);
     struct request request = {
         .size = size_for(device, bytes), .device = device, .shared = shared, .error = hipSuccess};
     if (UNLIKELY(!request_once(&request)) &&
@@ -144,6 +143,7 @@ static void *request_block(size_t bytes, int device, bool shared, bool waits, hi
         return NULL;
     const size_t size = request.size;
     stats_miss(CACHE_MEMORY);
+    fetch_add_relaxed(reason, stats_wanted());
     device_watch(device);
     struct block *block =
         block_insert(request.address, size, bytes, device, shared ? BLOCK_SHARED : BLOCK_LIVE);
@@ -190,7 +190,6 @@ void *block_search(uint64_t bytes, int device, struct stream *order, bool shared
         block_hand_out(block, shared ? BLOCK_SHARED : BLOCK_LIVE);
         address = block_address(block);
     } else if (serves) {
-        tell_miss(size, device, waits);
         address = request_block(bytes, device, shared, waits, error);
     } else {
         const bool managed = caches_on() ? bytes && cache_is_on(CACHE_MEMORY) : cuda_present();

@@ -99,7 +99,7 @@ class Made(_Sum):
         return (
             f"memory that the driver allocated: {self.first_use} at first use, {self.size} as "
             f"cached blocks had other sizes, {self.waits} as cached blocks waited for a stream, "
-            f"{self.limit} after the limit, {self.other_code} after other code"
+            f"{self.limit} after the limit; blocks that other code freed: {self.other_code}"
         )
 
 
@@ -255,8 +255,8 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             overridden=given.get("overridden", 0),
             kernels=_named(Counter, given.get("kernels", {}), calls="launches"),
             copies=_named(Copies, given.get("copies", {})),
-            graphs=_read(Graphs, raw["graphs"]) if "graphs" in raw else Graphs(),
-            made=_read(Made, raw["made"]) if "made" in raw else Made(),
+            graphs=_read(Graphs, given["graphs"]) if "graphs" in given else Graphs(),
+            made=_read(Made, given["made"]) if "made" in given else Made(),
             modules=tuple(_read(Module, module) for module in given.get("modules", [])),
             processes=(_read(Process, process),) if process is not None else (),
             start=raw["start"]["ns"] if "start" in raw else None,

@@ -448,6 +448,17 @@ def test_the_statistics_say_why_hip_allocated(mgpu: Mgpu) -> None:
     assert made(mgpu)["limit"] >= 1
 
 
+@in_child(policies=("builtin",), HIPSTUB_MEMORY=str(4 * MIB), MGPU_RT_STATS="1")
+def test_the_statistics_do_not_say_why_hip_refused(mgpu: Mgpu) -> None:
+    """A request that fails allocates nothing, so it has no reason."""
+    alloc(mgpu, MIB)
+    for size in (2 * MIB, 1 << 50):
+        for _ in range(3):
+            mgpu.MemAlloc(size, mgpu.null, False)
+    assert mgpu.stderr().count("failed with") == 5
+    assert sum(made(mgpu).values()) == mgpu.stats()["cache"]["memory"]["misses"] == 2
+
+
 def made(mgpu: Mgpu) -> dict[str, int]:
     """Returns the reasons that were counted."""
     said = mgpu.stats()["made"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import known, recordings
 from tests.support.child import ROOT, environment
 from tests.support.patience import run_process
 
@@ -45,6 +46,46 @@ def test_cached_memory_is_not_freed_at_exit(python: dict[str, str], tmp_path: Pa
         assert log["counts"]["hipMalloc"] == 3
         assert "hipFree" not in log["counts"]
         assert (log["misuse"], result.stderr) == ([], "")
+
+
+HELD = r"""
+#include "ends.h"
+
+static void *late;
+
+__attribute__((destructor)) static void free_late(void) {
+    mgpuMemFree(late, NULL);
+    mgpuMemFree(late, NULL); /* in vain */
+}
+
+int main(int argc, char **argv) {
+    void *blocks[10], *stream = mgpuStreamCreate();
+    (void)argc;
+    for (int i = 0; i < 10; i++)
+        blocks[i] = mgpuMemAlloc(4096, stream, 0);
+    for (int i = 0; i < 3; i++)
+        mgpuMemFree(blocks[i], stream);
+    if (strcmp(argv[1], "destructor") == 0)
+        late = blocks[9];
+    end_by(argv[1], argv);
+    return 0;
+}
+"""
+
+
+def test_statistics_have_the_memory_of_the_programs_last_call(tmp_path: Path) -> None:
+    """The library's own end gives nothing back. A destructor frees a block after that end."""
+    program = known.program(tmp_path, HELD)
+    found = {}
+    for how in ("_exit", "exit", "destructor"):
+        file = tmp_path / how
+        known.run_program(program, how, MGPU_RT_STATS=str(file), MGPU_RT_MANAGER="off")
+        found[how] = recordings.stats(file)["memory"]["0"]
+    peaks = {"peak_allocated": 10 * 4096, "peak_reserved": 10 * 4096}
+    whole = {"allocated": 7 * 4096, "reserved": 10 * 4096, "blocks": 10, "cached_blocks": 3}
+    assert found["_exit"] == found["exit"] == {**peaks, **whole}
+    freed = {"allocated": 6 * 4096, "reserved": 9 * 4096, "blocks": 9, "cached_blocks": 3}
+    assert found["destructor"] == {**peaks, **freed}
 
 
 DESTROYED_AT_WORK = """

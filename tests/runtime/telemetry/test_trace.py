@@ -110,11 +110,10 @@ def test_calls_show_the_addresses_that_they_pass(events: list[dict]) -> None:
 
 
 def test_a_trace_counts_device_memory(events: list[dict]) -> None:
-    """Cached memory is released at the end."""
+    """Freed memory stays cached at the end."""
     values = [event["args"] for event in events if event["ph"] == "C"]
     assert max(value["allocated"] for value in values) > 0
-    assert max(value["cached"] for value in values) > 0
-    assert values[-1] == {"allocated": 0, "cached": 0}
+    assert values[-1]["allocated"] == 0 < values[-1]["cached"]
 
 
 #: Reads a trace with the browser's own reader, and returns each row's name and the names of the

@@ -148,8 +148,10 @@ static void count_copy(enum copy_way way, uint64_t bytes) {
 /* Records that the program gets the block of the current call (sign 1), or gives it back (-1). */
 static void tell_block(const void *address, int sign) {
     const struct block *block = block_find(address);
-    if (!block || !block_held_by_program(block))
+    if (!block || !block_held_by_program(block)) {
+        block_free_late(address);
         return;
+    }
     call_now.device = block_device(block);
     call_now.held += sign * (ptrdiff_t)block_asked(block);
 }

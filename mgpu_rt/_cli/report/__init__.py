@@ -86,11 +86,16 @@ def _outcome(sides: Sequence[Side]) -> str:
     sums = [total(side.run.program.values()) for side in sides]
     if len(sides) == 1:
         calls = plural(sums[0].calls, "call")
-        return f"The program's {calls} to MLIR's GPU runtime took {duration(sums[0].ns)}."
+        time = f"{duration(sums[0].ns)}{_without_graphs(sides[0])}"
+        return f"The program's {calls} to MLIR's GPU runtime took {time}."
+    if reason := tables.incomparable(side.run for side in sides):
+        return reason
     times = (f"{duration(one.ns)} {side.name}" for one, side in zip(sums, sides, strict=True))
-    told = f"The program's calls took {' and '.join(times)}."
-    failed = any(side.run.failed for side in sides)
-    return f"{told} Calls failed, so these times do not compare." if failed else told
+    return f"The program's calls took {' and '.join(times)}."
+
+
+def _without_graphs(side: Side) -> str:
+    return ", without launches of graphs" if side.run.graphs.launches else ""
 
 
 # ---- bars ----
@@ -111,6 +116,9 @@ START = "HIP's start"  # a group for itself, in no call's time
 
 
 def _bars(sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """Returns no bars if they would compare times that do not compare."""
+    if len(sides) > 1 and tables.incomparable(side.run for side in sides):
+        return []
     groups = [_groups(side.run) for side in sides]
     whole = max(sum(values.values()) for values in groups)
     bars = []
@@ -121,6 +129,7 @@ def _bars(sides: Sequence[Side]) -> list[dict[str, Any]]:
             if ns
         ]
         time = duration(sum(values.values())) + (f", with {START}" if values[START] else "")
+        time += _without_graphs(side)
         bars.append({"name": side.name, "time": time, "parts": parts})
     return bars if whole else []
 

@@ -18,11 +18,10 @@ class Advice(NamedTuple):
 
 
 def advice(run: Statistics) -> list[Advice]:
-    """Returns the advice that suggests a change, and then the notes. If no GPU was timed, there is
-    no advice about times."""
-    device = run.device
-    timed = () if device and device.warning else _of_times(run)
-    return [*_of_processes(run), *_of_caches(run), *timed]
+    """Returns the advice that suggests a change, and then the notes. If no GPU was timed, or
+    launches of graphs are in no call's time, there is no advice about times."""
+    is_timed = not (run.graphs.launches or (run.device and run.device.warning))
+    return [*_of_processes(run), *_of_caches(run), *(_of_times(run) if is_timed else ())]
 
 
 def _sum(run: Statistics, *functions: str) -> Counter:

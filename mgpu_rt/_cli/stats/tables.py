@@ -59,6 +59,8 @@ PURPOSE = (
     "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions."
 )
 
+FAILED = "Calls failed, so the times of the calls do not compare."
+
 GRAPHS = (
     "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5` "
     "compares the times of whole runs."
@@ -107,7 +109,16 @@ def calls(sides: Sequence[Side]) -> Iterator[Table]:
     for title, layer in _LAYERS.items():
         layers = [layer(side.run) for side in sides]
         if any(layers):
-            yield _counters(title, sides, layers)
+            yield _counters(_marked(title, sides), sides, layers)
+
+
+#: The tables whose rows a graph's launches would change, if a graph counted at each launch.
+_IN_GRAPHS = ("launches of kernels", "copies")
+
+
+def _marked(title: str, sides: Sequence[Side]) -> str:
+    has_graphs = any(side.run.graphs.launches for side in sides)
+    return f"{title} (a graph's count once)" if has_graphs and title in _IN_GRAPHS else title
 
 
 def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
@@ -123,7 +134,7 @@ def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, C
 
     rows = [row(shown(name), [c.get(name) for c in layers]) for name in _ordered(layers)]
     sums = row("total", [summed(layer) for layer in layers])
-    if not is_one and not comparable(side.run for side in sides):
+    if not is_one and incomparable(side.run for side in sides):
         sums = (*sums[:-1], NONE)
     heads = [*_heads("calls", sides), *_heads("ms", sides)]
     return Table((title, *heads, *([] if is_one else ["ratio"])), rows, sums)
@@ -179,7 +190,7 @@ def copies(sides: Sequence[Side]) -> Iterator[Table]:
         sizes = [str(each.bytes) if each else NONE for each in made]
         rows.append((shown(way.replace("_", " ")), *counts, *sizes))
     if rows:
-        yield Table(("copies", *heads), rows)
+        yield Table((_marked("copies", sides), *heads), rows)
 
 
 def modules(run: Statistics) -> Iterator[Table]:
@@ -298,7 +309,10 @@ def summed(counters: Mapping[str, Counter]) -> Counter | None:
     return total(counters.values()) if counters else None
 
 
-def comparable(runs: Iterable[Statistics]) -> bool:
-    """Returns whether the sums over all calls compare. A failed call does no work, and a graph's
-    launch stands for calls that are not counted."""
-    return not any(run.failed or run.graphs.launches for run in runs)
+def incomparable(runs: Iterable[Statistics]) -> str:
+    """Says why the sums over all calls do not compare; returns "" if they do. A failed call does no
+    work, and a graph's launch stands for calls that are not counted."""
+    every = [*runs]
+    if any(run.failed for run in every):
+        return FAILED
+    return GRAPHS if any(run.graphs.launches for run in every) else ""

@@ -234,8 +234,7 @@ def test_a_page_says_that_calls_failed(which: str, tmp_path: Path) -> None:
     runs[which]["failed"] = LAUNCHES
     failed, outcome = _lead(tmp_path, runs)
     assert failed == f"{which}: {TOLD}."
-    told = "The program's calls took 5.00 ms before and 50.0 µs after."
-    assert outcome == f"{told} Calls failed, so these times do not compare."
+    assert outcome == "Calls failed, so the times of the calls do not compare."
 
 
 def _lead(folder: Path, runs: dict[str, dict]) -> list[str]:

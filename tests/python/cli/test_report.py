@@ -108,6 +108,25 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
     ]
 
 
+def test_times_without_launches_of_graphs_are_marked(tmp_path: Path) -> None:
+    """A graph's kernels and copies count when it is built, and its launches are in no call's
+    time."""
+    whole = recorded.statistics(
+        graphs={"built": 1, "refused": 0, "launches": 999, "nodes": 2997, "plain": 1},
+        kernels={"add": {"launches": 2, "ns": 9000}},
+        copies={"to_device": {"calls": 2, "bytes": 4096}},
+    )
+    whole["hip"]["hipStreamSynchronize"] = {"calls": 999, "ns": 90_000_000}
+    shown = report(tmp_path, a=whole)
+    assert "took 50.0 µs, without launches of graphs." in shown.text
+    assert "this run: 50.0 µs, without launches of graphs" in shown.text
+    assert "Launches of kernels (a graph's count once)" in shown.tables
+    assert "Copies (a graph's count once)" in shown.tables
+    assert "% of the time" not in shown.text
+    text = invoke("stats", *files(tmp_path, a=whole)).stdout
+    assert text.count("(a graph's count once)") == 2
+
+
 def test_functions_have_the_names_that_the_runtime_calls_them_by() -> None:
     rows = (ROOT / "csrc" / "runtime" / "driver" / "hip.def").read_text(encoding="utf-8")
     called = {f"hip{name}" for name in re.findall(r"^HIP_FN\(\w+, (\w+),", rows, re.MULTILINE)}

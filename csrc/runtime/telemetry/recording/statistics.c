@@ -123,7 +123,9 @@ void statistics_print_tables(void) {
             add_row(table, kernel_label(i, table->texts[i]), &counts.kernels[i]);
     add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
-        print_table("launches of kernels", "kernel", table);
+        print_table(counts.graphs.launches ? "launches of kernels (a graph's count once)"
+                                           : "launches of kernels",
+                    "kernel", table);
     print_start(&counts.start);
     free(table);
 }

@@ -112,6 +112,7 @@ def main(
     todo = [(name, on) for on in found for name in names if on.name in BENCHMARKS[name][1]]
     results: list[Result] = []
     written = output.path_in(out, found)
+    load = os.getloadavg()[0]  # before the benchmarks load the machine themselves
     before = records.load(written) if written.exists() else None
     broken = False
     for number, (name, on) in enumerate(todo, 1):
@@ -128,7 +129,7 @@ def main(
         broken |= any("failed" in row for row in results[-1].data)
         output.show(results[-1], console)
         # Each time, because a machine may be lent for only minutes.
-        output.write(results, found, written, before)
+        output.write(results, found, written, load, before)
     output.show_summary(results, console)
     if results:
         console.print(f"written to {written}")

@@ -80,13 +80,13 @@ def _figure(figure: Figure) -> dict[str, Any]:
     return known if figure.met is None else known | {"met": figure.met}
 
 
-def as_json(results: Sequence[Result], devices: Sequence[Device]) -> dict[str, Any]:
+def as_json(results: Sequence[Result], devices: Sequence[Device], load: float) -> dict[str, Any]:
     """Returns all facts that are needed to judge the figures later."""
     return {
         "date": _now(),
         "processor": _processor(),
         "processors": len(os.sched_getaffinity(0)),
-        "load": os.getloadavg()[0],  # the load by other programs, averaged over a minute
+        "load": load,
         "system": platform.platform(),
         "versions": {"mgpu_rt": __version__, "python": platform.python_version()},
         "devices": {on.name: {"title": on.title, "driver": on.driver} for on in devices},
@@ -117,11 +117,12 @@ def write(
     results: Sequence[Result],
     devices: Sequence[Device],
     path: Path,
+    load: float,
     before: dict[str, Any] | None = None,
 ) -> None:
-    """Writes the file; a new file replaces an earlier file. ``before`` is an earlier part of the
-    run, whose results the file keeps."""
-    content = as_json(results, devices)
+    """Writes the file; a new file replaces an earlier file. ``load`` is the load by other programs,
+    before the run. ``before`` is an earlier part of the run, whose results the file keeps."""
+    content = as_json(results, devices, load)
     if before:
         parts = dict(before["benchmarks"])
         for key, part in content["benchmarks"].items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import os
 import random
 from pathlib import Path
 
@@ -97,13 +98,31 @@ def test_the_command_writes_results(tmp_path: Path) -> None:
     assert results["devices"]["stub"]["title"].startswith("no device")
 
 
+def test_the_load_is_that_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A benchmark of eight processes loads the machine itself."""
+    load = [0.5]
+
+    def measure(asked: object) -> Result:
+        load[0] = 16.5
+        return Result("calls", "d", "m")
+
+    monkeypatch.setattr(os, "getloadavg", lambda: (load[0], 0, 0))
+    monkeypatch.setitem(command.BENCHMARKS, "calls", (measure, ("stub",)))
+    arguments = ["--device", "stub", "--only", "calls", "--out", str(tmp_path / "bench.json")]
+    done = CliRunner().invoke(command.main, arguments)
+    assert done.exit_code == 0, done.output
+    assert records.load(tmp_path / "bench.json")["load"] == 0.5
+
+
 def test_a_later_part_of_a_run_adds_its_results(tmp_path: Path) -> None:
     path, on = tmp_path / "bench.json", [device.find("stub")]
     first = Result("models", "d", "m", [Figure("a", 1.5, "µs")], data=[{"us": 1.5}])
     second = Result("models", "d", "m", [Figure("b", 2.5, "µs")], data=[{"us": 2.5}])
-    output.write([first, Result("calls", "d", "m")], on, path)
-    output.write([second], on, path, records.load(path))
-    benchmarks = json.loads(path.read_text())["benchmarks"]
+    output.write([first, Result("calls", "d", "m")], on, path, load=0.5)
+    output.write([second], on, path, load=16.5, before=records.load(path))
+    written = json.loads(path.read_text())
+    benchmarks = written["benchmarks"]
+    assert written["load"] == 0.5
     assert set(benchmarks) == {"models-stub", "calls-stub"}
     assert [figure["name"] for figure in benchmarks["models-stub"]["figures"]] == ["a", "b"]
     assert benchmarks["models-stub"]["data"] == [{"us": 1.5}, {"us": 2.5}]

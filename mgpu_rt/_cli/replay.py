@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mgpu_rt._cli import parameters
 from mgpu_rt._cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from mgpu_rt._recordings.launches import RecordedLaunch
 
 #: The exceptions that mean that a launch cannot be repeated.
 FAILURES = (
@@ -81,7 +84,6 @@ def make(
     `launch` counts from 1; `image` is the path of another image; `options` are the arguments of
     `Recording.replay`.
     """
-    from mgpu_rt._launch.modules import choose
     from mgpu_rt._text import note_on, say
     from mgpu_rt.runtime import Recording
     from mgpu_rt.runtime._hip import Hip
@@ -92,8 +94,7 @@ def make(
             many = len(opened.launches)
             say(f"mgpu-rt: launch 1 of {many} in this recording; --launch chooses another")
         number = (launch or 1) - 1
-        kernel = opened.launches[number].kernel if image else ""
-        other = choose(image, kernel)[1].loaded if image else None
+        other = _other_image(image, opened.launches[number]) if image else None
         replayed = opened.replay(number, image=other, **options)
     except FAILURES as error:
         say(f"mgpu-rt: {str(error) or 'out of memory'}")
@@ -107,3 +108,17 @@ def make(
     if note and options.get("iterations", 1) > 1:
         say(f"mgpu-rt: {note}")
     return 0 if replayed.same else 1
+
+
+def _other_image(path: str, launch: RecordedLaunch) -> bytes:
+    """Returns the image in a file that has the launch's kernel, and the launch's gpu.module if
+    several images have a kernel of that name. Raises ValueError or OSError."""
+    from mgpu_rt._images.kernel_names import full_name
+    from mgpu_rt._launch.modules import choose
+
+    try:
+        return choose(path, launch.kernel)[1].loaded
+    except ValueError:
+        if not launch.module:
+            raise
+        return choose(path, full_name(launch.module, launch.kernel))[1].loaded

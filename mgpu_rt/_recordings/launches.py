@@ -14,7 +14,7 @@ from mgpu_rt._images import model
 from mgpu_rt._recordings.folder import LAUNCH
 from mgpu_rt._text import shown
 
-FORMAT = 4
+FORMAT = 5
 
 
 class Damaged(ValueError):
@@ -45,9 +45,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A recorded launch. `image` is the hash of the image. `shared` is the size of dynamic memory
-    in bytes. `folder` contains the files that are named by hashes."""
+    """A recorded launch. `module` is the gpu.module, "" if its name is not known. `image` is the
+    hash of the image. `shared` is the size of dynamic memory in bytes. `folder` contains the files
+    that are named by hashes."""
 
+    module: str
     kernel: str
     label: str
     image: str

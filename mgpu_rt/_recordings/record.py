@@ -62,6 +62,7 @@ def recording(
         if later and later != error:
             raise NotRecorded(f"it failed with {later}")
         recorded = RecordedLaunch(
+            module=kernel.image.label[0],
             kernel=kernel.name,
             label=label,
             image=folder.keep(kernel.image.content),

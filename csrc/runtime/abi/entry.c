@@ -25,8 +25,9 @@ static bool is_release(enum abi_index function) {
 }
 
 static struct advice hip_is_over = {
-    .text = "mgpu functions were called after HIP's exit handlers, so they do nothing. Link "
-            "with this library, so that HIP ends after the program's own destructors"};
+    .text = "mgpu functions were called after HIP's exit handlers, so they do nothing. Join all "
+            "threads before main returns, and link with this library, so that HIP ends after the "
+            "program's own destructors"};
 
 /* Begins a call on the slow entry; returns false if the call must be skipped. */
 static bool begin_slow(struct call *call) {

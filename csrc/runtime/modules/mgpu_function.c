@@ -32,7 +32,8 @@ static struct advice unloaded_module = {
     .text = "the program looked up kernel '%s' in module %p after mgpuModuleUnload",
     .leads_to = NULL_FUNCTION};
 static struct advice foreign_module = {
-    .text = "the program looked up kernel '%s' in %p, which no mgpuModuleLoad returned",
+    .text = "the program looked up kernel '%s' in %p: no mgpuModuleLoad returned this module, or "
+            "the module has no such kernel",
     .leads_to = NULL_FUNCTION,
     .follows = NULL_MODULE};
 

@@ -83,7 +83,7 @@ def launch(label: str, number: int = 1, left: str = "b", found: str = "a") -> Re
     arguments = (Argument(bytes(8), 0), Argument(b"\1\0\0\0"))
     blocks = (Block(4096, 16, found, left),)
     return RecordedLaunch(
-        label, label, "", sizes, sizes, 0, arguments, blocks, number=number
+        "", label, label, "", sizes, sizes, 0, arguments, blocks, number=number
     )  # fmt: skip
 
 

@@ -15,9 +15,10 @@ from tests.python.runtime.hooked import changed, write_launches
 HASH = 64 * "0"
 BLOCK = {"address": 4096, "size": 64, "before": HASH, "after": HASH, "asked": None}
 LAUNCH = {
-    "format": 4,
+    "format": 5,
     "number": 1,
     "kernel": "k",
+    "module": "",
     "label": "k",
     "image": HASH,
     "grid": [1, 1, 1],
@@ -37,7 +38,7 @@ WITHOUT = {key: value for key, value in LAUNCH.items() if key != "grid"}
         (b"\xff\n", ""),
         (b"[" * 100_000 + b"\n", ""),
         (b"", ""),
-        ({**LAUNCH, "format": 3}, "its format is not 4"),
+        ({**LAUNCH, "format": 3}, "its format is not 5"),
         (WITHOUT, "KeyError('grid')"),
         ({**LAUNCH, "block": 5}, "TypeError("),
         ({**LAUNCH, "blocks": [5]}, "TypeError("),

@@ -56,6 +56,40 @@ def test_a_replay_takes_another_image(recorded: Path, tmp_path: Path) -> None:
     assert_sentence(done.returncode, done.stderr, "holds no device code")
 
 
+TWO = """
+func.func @main() {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %data = gpu.alloc () : memref<1xi32>
+  {}
+  {}
+  gpu.dealloc %data : memref<1xi32>
+  return
+}}
+"""
+LAUNCH = """gpu.launch blocks(%bx, %by, %bz) in (%gx = %one, %gy = %one, %gz = %one)
+                      threads(%tx, %ty, %tz) in (%sx = %one, %sy = %one, %sz = %one) {{
+    %number = arith.constant {} : i32
+    memref.store %number, %data[%zero] : memref<1xi32>
+    gpu.terminator
+  }}"""
+
+
+def test_a_replay_finds_the_module_among_kernels_of_one_name(tmp_path: Path) -> None:
+    """Each gpu.launch of a function becomes a kernel main_kernel in a gpu.module of its own."""
+    before, after = tmp_path / "before.mlir", tmp_path / "after.mlir"
+    before.write_text(TWO.format(*map(LAUNCH.format, (1, 2))))
+    after.write_text(TWO.format(*map(LAUNCH.format, (1, 3))))
+    out, other = tmp_path / "recording", tmp_path / "after"
+    on = ("--device", "softgpu")
+    assert command("run", *on, "--nth", 0, "--record", out, before, **hip()).returncode == 0
+    made = command("lower", "--emit", "executable", after, "-o", other)
+    assert made.returncode == 0, made.stderr
+    first, second = (replay(out, "--launch", n, "--image", other) for n in (1, 2))
+    assert first.returncode == 0 and ": same\n" in first.stdout, first
+    assert second.returncode == 1 and "1 bytes differ" in second.stdout, second
+
+
 def test_a_kernels_name_is_only_a_name(tmp_path: Path) -> None:
     """Hooks and commands print the control characters in a kernel's name as escapes."""
     evil, shown = tmp_path / "evil", r"\u001b\u000a\u009bh"

@@ -49,6 +49,7 @@ def record(image: bytes, out: Path) -> Path:
     folder = LaunchFolder(out)
     before = folder.keep(bytes(8))
     launch = RecordedLaunch(
+        module="",
         kernel="run",
         label="run",
         image=folder.keep(image),

@@ -17,11 +17,15 @@ DEFAULT_CHIP = "gfx90a"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
-RECIPE = 11
+RECIPE = 12
 
 # For kernels and host code. Operations of vector that have no instruction become loops. Kernels are
 # outlined first, because passes that simplify the code drop an empty gpu.launch.
-_COMMON_PASSES = "gpu-kernel-outlining,lower-affine,convert-vector-to-scf,expand-strided-metadata"
+# In kernels, vectors of several dimensions are unrolled: LLVM indexes no array of vectors there.
+_COMMON_PASSES = (
+    "gpu-kernel-outlining,lower-affine,gpu.module(convert-vector-to-scf{{full-unroll=true}}),"
+    "convert-vector-to-scf,expand-strided-metadata,lower-affine"
+)
 # Kernels in a gpu.launch are outlined first; a program without gpu.launch is unchanged. Code object
 # v4 (abi=400) is the newest that HIP 5.2.3 loads.
 DEVICE_PASSES = (

@@ -22,6 +22,7 @@ _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
 _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
+_GIVEN_TOKENS = re.compile(r"\bgpu\.(?:launch|launch_func|alloc|dealloc|memcpy|memset)\s+async\b")
 _SHARED = re.compile(r"gpu\.alloc\s+host_shared\b")
 #: Copies with their types, which may stand on lines of their own; and how a type says strides.
 _COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\n]*)")
@@ -135,6 +136,11 @@ def preparation(text: str) -> Preparation:
             )
         passes.append(REGIONS)
         told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
+        if given := _GIVEN_TOKENS.search(text):
+            told[-1] += (
+                f", and {given[0]} ({_line(text, given)}) has some: MLIR may wait for one stream "
+                "twice, so write async everywhere in a function, or nowhere"
+            )
     for operation, expand in _EXPANDED:
         if found := operation.search(text):
             passes.append(f"{OUTLINE},{expand}")
@@ -339,6 +345,7 @@ _ADVICE = (
         "of kernels to mgpu-rt lower",
     ),
     (r"(?:'|\bop: )(math\.ipowi)\b", "mgpu-rt lower runs no pass for {}: multiply in a loop"),
+    (r"'memrefCopy'", "a kernel has memref.copy of a memref with strides: write linalg.copy"),
     (
         r"'async\.runtime\.load'",
         "MLIR gives tokens to gpu operations only outside of async.execute: in a program with it, "

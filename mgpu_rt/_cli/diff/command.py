@@ -54,6 +54,8 @@ def diff(
 
     programs = ctx.meta["program"]
     if words and not programs and all(word.endswith(".mlir") for word in words):
+        if len(words) > 2:
+            raise CommandError(f"'{words[2]}' is a third program: {_HOW}")
         programs = [words[0], *(word for each in words[1:] for word in ("--", each))]
     elif words:
         raise CommandError(f"'{words[0]}' needs -- before it: {_HOW}")

@@ -243,6 +243,7 @@ HOIST = [
     )
 ]
 DIFF = [
+    ("a.mlir b.mlir c.mlir", 2, "'c.mlir' is a third program: name two programs"),
     ("", 2, "name two programs"),
     ("--device gfx90a,fx -- a", 2, "'fx' is none of auto, hip, softgpu, cuda"),
     ("--tolerance -1 -- a -- b", 2, "the tolerance is -1.0, but must be"),

@@ -158,6 +158,13 @@ def test_parallel_loops_of_the_host_are_told() -> None:
     assert preparation(in_kernel + loops).told[0].startswith("scf.parallel (line 5) becomes plain")
 
 
+def test_tokens_beside_operations_without_are_told() -> None:
+    """MLIR's pass may wait for one stream twice, and destroy it twice."""
+    text = "%t = gpu.launch async [%s]\ngpu.memcpy %a, %b : memref<4xf32>, memref<4xf32>"
+    (told,) = preparation(text).told
+    assert "(line 2) gets tokens, and gpu.launch async (line 1) has some: MLIR may wait" in told
+
+
 @pytest.mark.parametrize(
     ("operation", "said"),
     [
@@ -375,6 +382,11 @@ IN_KERNELS = {
     "vector.transfer": "%q = vector.transfer_read %x[%c0], %z : memref<?xf32>, vector<4xf32>\n"
     "%s = vector.reduction <maximumf>, %q : vector<4xf32> into f32\n"
     "%w = arith.addf %v, %s : f32",
+    "vector.transfer of two dimensions": "%y = memref.reinterpret_cast %x to offset: [0], "
+    "sizes: [4, 4], strides: [4, 1] : memref<?xf32> to memref<4x4xf32>\n"
+    "%q = vector.transfer_read %y[%c0, %i], %z : memref<4x4xf32>, vector<2x4xf32>\n"
+    "vector.transfer_write %q, %y[%c0, %c0] : vector<2x4xf32>, memref<4x4xf32>\n"
+    "%w = math.sqrt %v : f32",
     "vector.load": "%q = vector.load %x[%c0] : memref<?xf32>, vector<4xf32>\n"
     "%s = vector.reduction <add>, %q : vector<4xf32> into f32\n%w = arith.addf %v, %s : f32",
     "index": "%j = index.add %i, %c0\n%w = memref.load %x[%j] : memref<?xf32>",

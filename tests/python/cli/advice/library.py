@@ -140,7 +140,7 @@ LIBRARY = {
     "a call after HIP's exit": (
         f"cc -w -DOPENED late.c -o late && {EMULATED} && "
         "LD_PRELOAD= ./late $(mgpu-rt config --path)/libmlir_rocm_runtime.so",
-        r"Link with this library, so that HIP ends after the program's own destructors",
+        r"link with this library, so that HIP ends after the program's own destructors",
         f"cc late.c $(mgpu-rt config --libs) -o late && {EMULATED} && LD_PRELOAD= ./late",
         (7, ""),
     ),

@@ -54,6 +54,14 @@ LOWERINGS = {
         f"{RUN} shuffles.mlir",
         (1, ""),
     ),
+    "a copy in a kernel": (
+        f"{RUN} copied.mlir",
+        r"a kernel has memref.copy of a memref with strides: write (linalg.copy)",
+        "sed 's/memref.copy %here, %to : \\(.*\\) to \\(.*\\)/{0} ins(%here : \\1) "
+        "outs(%to : \\2)/' "
+        f"copied.mlir > linalg.mlir && {RUN} linalg.mlir",
+        (1, ""),
+    ),
     "a reduction that not all threads reach": (
         f"{RUN} all-reduces.mlir",
         r"all threads of the workgroup reach: write `(uniform)` behind its operand",

@@ -90,6 +90,15 @@ BY_SHUFFLE = """%width = arith.constant 64 : i32
 ALLOCATES = """%own = memref.alloc () : memref<1xi32>
     memref.store %number, %own[%c0] : memref<1xi32>
     %sum = memref.load %own[%c0] : memref<1xi32>"""
+COPIED = """%here = memref.alloca() : memref<2x2xi32>
+    memref.store %number, %here[%c0, %c0] : memref<2x2xi32>
+    %there = memref.alloca() : memref<2x4xi32>
+    %to = memref.subview %there[0, 0] [2, 2] [1, 2]
+        : memref<2x4xi32> to memref<2x2xi32, strided<[4, 2]>>
+    memref.copy %here, %to : memref<2x2xi32> to memref<2x2xi32, strided<[4, 2]>>
+    %last = memref.load %to[%c0, %c0] : memref<2x2xi32, strided<[4, 2]>>
+    %one = arith.constant 1 : i32
+    %sum = arith.addi %last, %one : i32"""
 ASSERTS = """%true = arith.cmpi ult, %tx, %sx : index
     cf.assert %true, "a thread"
     %sum = arith.addi %number, %number : i32"""
@@ -405,6 +414,7 @@ PROGRAMS = {
     "shuffles.mlir": reduces(BY_SHUFFLE),
     "all-reduces.mlir": reduces("%sum = gpu.all_reduce add %number {} : (i32) -> (i32)"),
     "allocates.mlir": reduces(ALLOCATES),
+    "copied.mlir": reduces(COPIED),
     "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),
     "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
     "forall.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, FORALL),

@@ -20,6 +20,7 @@ class Difference:
     largest: float | None = None  # error: NaN if one side is; None for bytes
     dtype: str = "bytes"
     values: tuple[str, str] = field(default=("", ""), compare=False)  # of the first one
+    as_integers: bool = False  # the floats are denormal or NaN, as small integers read as floats
 
     def __str__(self) -> str:
         wrong = f"memory block {self.block}: {self.count:,} "
@@ -27,7 +28,8 @@ class Difference:
             return f"{wrong}bytes differ, the first is byte {self.first}"
         error = f"{self.largest:g}" if isinstance(self.largest, float) else str(self.largest)
         first = f"the first is element {self.first}, largest error {error}"
-        return f"{wrong}elements ({self.dtype}) differ, {first}"
+        end = "; they are denormal or NaN: name the type of integers" if self.as_integers else ""
+        return f"{wrong}elements ({self.dtype}) differ, {first}{end}"
 
 
 class Allowed(NamedTuple):
@@ -66,9 +68,10 @@ def differences(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[D
     """Returns the differences between two contents of equal length: the elements whose difference
     is not allowed, or bytes. If no difference is allowed, compares the bits of elements.
 
-    Integers have to be equal, and a NaN equals any NaN. Floats whose error exceeds the tolerance
-    still count as equal if at most `ulps` units in the last place separate them. Bytes after the
-    last whole element are compared as bytes.
+    Integers have to be equal, and a NaN equals any NaN. If all floats that differ are denormal or
+    NaN with a payload, they count as integers, and so as different. Floats whose error exceeds the
+    tolerance still count as equal if at most `ulps` units in the last place separate them. Bytes
+    after the last whole element are compared as bytes.
     """
     if now == then:
         return []
@@ -85,9 +88,13 @@ def _of_elements(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[
     bits = f"u{numpy.dtype(DTYPES[dtype]).itemsize}"
     wrong = numpy.frombuffer(now, bits) != numpy.frombuffer(then, bits)
     mine, theirs = numbers(now, dtype), numbers(then, dtype)
+    as_integers = False
     if dtype in FLOATS and not allowed.is_exact:
         units = ulps << 16 if dtype == "bf16" else ulps  # of f32
-        wrong &= ~_are_near(numpy, mine, theirs, tolerance or 0, units)
+        unlike = [numpy.frombuffer(each, bits)[wrong] for each in (now, then)]
+        as_integers = bool(wrong.any()) and _are_integers(numpy, *unlike, dtype)
+        if not as_integers:
+            wrong &= ~_are_near(numpy, mine, theirs, tolerance or 0, units)
     indices = wrong.nonzero()[0]
     if not len(indices):
         return []
@@ -96,7 +103,7 @@ def _of_elements(block: int, now: bytes, then: bytes, allowed: Allowed) -> list[
         errors = abs(mine[indices].astype(kind) - theirs[indices].astype(kind))
     largest = float(errors.max()) if dtype in FLOATS else errors.max()
     values = (str(mine[first]), str(theirs[first]))
-    return [Difference(block, first, len(indices), largest, dtype, values)]
+    return [Difference(block, first, len(indices), largest, dtype, values, as_integers)]
 
 
 def _of_bytes(block: int, now: bytes, then: bytes, begin: int = 0) -> list[Difference]:
@@ -118,3 +125,21 @@ def _are_near(numpy: Any, mine: Any, theirs: Any, tolerance: float, ulps: int) -
         # The unit of the largest number is infinite.
         are_finite = numpy.isfinite(errors) & numpy.isfinite(unit)
         return equal | (errors <= tolerance) | (are_finite & (errors <= ulps * unit))
+
+
+#: The bits of a float's fraction.
+_FRACTIONS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
+
+
+def _are_integers(numpy: Any, mine: Any, theirs: Any, dtype: str) -> bool:
+    """Returns whether each pair of floats, given as bits, looks like two small integers: both are
+    positive and denormal or zero, or both are NaN and hold more than a computed NaN does."""
+    width = _FRACTIONS[dtype]
+    infinity = numpy.array((1 << (8 * mine.itemsize - 1)) - (1 << width), mine.dtype)
+    quiet = numpy.array(1 << (width - 1), mine.dtype)
+    normal = numpy.array(1 << width, mine.dtype)
+    small, beyond = [], []
+    for each in (mine, theirs):
+        small.append(each < normal)
+        beyond.append(((each & infinity) == infinity) & ((each & (normal - 1)) > quiet))
+    return bool(((small[0] & small[1]) | (beyond[0] & beyond[1])).all())

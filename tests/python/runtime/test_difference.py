@@ -48,6 +48,12 @@ def compared(form: str, now: list[Any], then: list[Any], tolerance: Any, dtype: 
         ("H", "bf16", [0x3F80], [0x3FC0], 0.25, (0, 1, 0.5)),  # 1.0 and 1.5
         ("H", "bf16", [0x3F80], [0x3FC0], 0.5, None),
         ("H", "bf16", [0x7FC0], [0x7FC1], 0, None),  # NaNs
+        # integers, which are denormal or NaN as floats
+        ("i", "f32", [1, 2, 3], [1, 0, 6], 1.0, (1, 2, 3 * 2**-149)),
+        ("q", "f64", [1], [2], 1.0, (0, 1, 2**-1074)),
+        ("H", "bf16", [1], [2], 1.0, (0, 1, 2**-133)),
+        ("h", "f16", [1], [2], 1.0, (0, 1, 2**-24)),
+        ("f", "f32", [2**-149, 1.0], [0.0, 1.5], 0.5, None),
         ("f", None, [1.0], [2.0], None, (2, 2, None)),
     ],
 )
@@ -61,6 +67,12 @@ def test_numbers_are_compared(
 ) -> None:
     assert compared(form, now, then, tolerance, dtype) == expected
     assert (compared(form, then, now, tolerance, dtype) is None) == (expected is None)
+
+
+def test_negative_integers_differ_as_floats() -> None:
+    contents = [struct.pack("<i", number) for number in (-1, -77)]
+    (found,) = differences(0, *contents, Allowed(1.0, 0, "f32"))
+    assert "they are denormal or NaN: name the type of integers" in str(found)
 
 
 def test_a_nan_on_one_side_differs_from_every_number() -> None:

@@ -122,7 +122,7 @@ def lower(
     """
     from mgpu_rt._cli import files
     from mgpu_rt._cli.refusals import explained
-    from mgpu_rt._lowering import pipelines
+    from mgpu_rt._lowering import pipelines, preparation
 
     if links and emit not in _LINKED:
         raise CommandError(
@@ -138,6 +138,8 @@ def lower(
         pipeline = pipelines.pipeline(llvm, chip, lines=name if lines else "")
         if passes == "auto":
             pipeline = _prepared(text, pipeline)
+        else:
+            preparation.check_targets(text)
     except ValueError as error:
         raise CommandError(str(error)) from None
     with explained(program, pipeline, "--dry-run"):

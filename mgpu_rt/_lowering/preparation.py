@@ -18,6 +18,7 @@ from mgpu_rt._lowering.toolchain import LoweringFailed
 
 _COMMENT = re.compile(r"//[^\n]*")
 _GPU_MODULE = re.compile(r"^\s*gpu\.module\b")
+_TARGETS = re.compile(r'\bgpu\.module\s+@(?:"[^"]*"|[\w.$-]+)\s*(?:<[^\n]*>\s*)?\[')
 _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
 _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
@@ -103,6 +104,7 @@ def prepared(text: str, pipeline: Pipeline) -> Pipeline:
 def preparation(text: str) -> Preparation:
     """Returns what a program needs. Raises ValueError for a program that MLIR would lower wrongly,
     or that says too little."""
+    check_targets(text)
     text = _COMMENT.sub("", text)
     if wrong := _strided(text):
         raise ValueError(
@@ -153,6 +155,17 @@ def preparation(text: str) -> Preparation:
         told.append(f"{name} ({_line(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, tuple(told))
+
+
+def check_targets(text: str) -> None:
+    """Raises ValueError if a gpu.module has targets: the pipelines add one more, and MLIR embeds
+    the image of the first."""
+    text = _COMMENT.sub("", text)
+    if wrong := _TARGETS.search(text):
+        raise ValueError(
+            f"{_line(text, wrong)}: the gpu.module has targets, and mgpu-rt compiles for the GPU "
+            "of --chip, by default the device's: take the targets out"
+        )
 
 
 def _on_the_host(text: str) -> list[str]:

@@ -218,12 +218,13 @@ LOWER = [
     ("main.mlir -o x.o --llvm 18", 2, "no recipe for LLVM 18"),
     ("main.mlir -o x.o --link m", 2, "--link is for --emit executable"),
     ("main.mlir -o x --emit executable --link none.o", 2, "there is no such file"),
+    ("targets.mlir -o x --emit image", 2, "line 1: the gpu.module has targets, and mgpu-rt"),
+    ("targets.mlir -o x --passes none", 2, "line 1: the gpu.module has targets, and mgpu-rt"),
     ("kernel.mlir -o x --emit image --graph main", 2, "--graph is for objects, executables and"),
 ]
 #: The first words of refusals for which LLVM's tools run.
 LOWERED = [
     ("two.mlir -o x --emit image", 2, "the program has 2 images (gpu.module a, b)"),
-    ("targets.mlir -o x --emit image", 2, "the program has 2 images (gpu.module k)"),
     ("main.mlir -o x --emit image", 2, "the program has no kernel"),
     ("kernel.mlir -o x.o --chip MI300X", 2, "knows no such GPU"),
     ("kernel.mlir -o x.o --chip gfx9999", 2, "knows no such GPU"),

@@ -193,6 +193,12 @@ LOWERINGS = {
         f"{RUN} {{0}}.mlir",
         (0, ""),
     ),
+    "targets of a module": (
+        f"sed 's/gpu.module @[a-z]*/& [#rocdl.target]/' {PRINTS} > t.mlir; {RUN} t.mlir",
+        r"the gpu.module has (targets), .* take the targets out",
+        f"sed 's/ .#rocdl.target.//' t.mlir > u.mlir && {RUN} u.mlir",
+        (0, ""),
+    ),
     "two modules in one image": (
         "mgpu-rt lower --emit image two.mlir -o image",
         r"--emit image writes one, so keep one gpu.module",

@@ -132,8 +132,9 @@ _FRACTIONS = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}
 
 
 def _are_integers(numpy: Any, mine: Any, theirs: Any, dtype: str) -> bool:
-    """Returns whether each pair of floats, given as bits, looks like two small integers: both are
-    positive and denormal or zero, or both are NaN and hold more than a computed NaN does."""
+    """Returns whether each pair of floats, given as bits, looks like two small integers. Positive
+    ones are zero or denormal as floats, and negative ones are NaN with more than a computed NaN
+    holds."""
     width = _FRACTIONS[dtype]
     infinity = numpy.array((1 << (8 * mine.itemsize - 1)) - (1 << width), mine.dtype)
     quiet = numpy.array(1 << (width - 1), mine.dtype)

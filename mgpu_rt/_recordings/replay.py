@@ -58,7 +58,7 @@ class Recording:
     """A folder that `mgpu-rt run --record` or the hook `mgpu_rt.runtime.Record` has written.
 
     Raises OSError or Damaged if the folder cannot be read. `launches` lists the complete launches
-    in the order in which they ended.
+    in the order in which they ended. The folder of one launch is a recording, too.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -67,7 +67,7 @@ class Recording:
             names = sorted(name for name in os.listdir(self.folder) if not name.startswith("."))
         except OSError as error:  # another user's folder, for example
             raise Damaged(f"'{self.folder}' cannot be read: {error.strerror or error}") from None
-        paths = [self.folder / name for name in names]
+        paths = [self.folder, *(self.folder / name for name in names)]
         self.launches = [read(p) for p in paths if os.path.lexists(p / LAUNCH)]
         if not self.launches:
             raise Damaged(

@@ -26,6 +26,7 @@ def test_a_replay_leaves_the_same_memory(recorded: Path) -> None:
     done = replay(recorded)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("halve: same\n")
+    assert replay(folders_of(recorded)[0]).stdout.startswith("halve: same\n")
     other = replay(recorded, "--grid", 4, "--block", 16, "--iterations", 3)
     assert other.stdout.startswith("halve: same, median ")
     assert other.stderr == "mgpu-rt: EMULATED: no GPU was timed\n"

@@ -30,10 +30,11 @@ _RESULTS = {
     "f32": ("float", r'printf("%.9g\n", entry()); return 0;'),
     "f64": ("double", r'printf("%.17g\n", entry()); return 0;'),
 }
+#: A failed cf.assert prints its text and aborts, so lines must not wait in a buffer.
 _MAIN = """\
 #include <stdio.h>
 {kind} entry(void) __asm__("entry.mlir");
-int main(void) {{ {statements} }}
+int main(void) {{ setvbuf(stdout, 0, _IOLBF, BUFSIZ); {statements} }}
 """
 #: A second symbol of the entry function: no other code has it, and C accepts it. The symbols of the
 #: program's functions become local, because one may have a name of the C library, such as read.

@@ -86,7 +86,7 @@ void softgpu_memory_fault(struct wave *w, const struct inst *i, int lane, const 
     if (used > 0 && softgpu_registered_address(va, &known_as))
         snprintf(text + used, sizeof text - (size_t)used,
                  ": the host's address of memory that was registered, which the device knows at "
-                 "0x%llx (hipHostGetDevicePointer)",
+                 "0x%llx (hipHostGetDevicePointer, mgpuMemGetDeviceMemRef1dFloat)",
                  (unsigned long long)known_as);
     else if (used > 0 && softgpu_is_host_memory(va))
         snprintf(

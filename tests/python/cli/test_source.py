@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,11 @@ func.func @"a \\22name\\22 of %d"() -> i64 {
 func.func @large() -> i64 {
   %r = arith.constant 5000000000 : i64
   return %r : i64
+}
+func.func @fails() {
+  %false = arith.constant false
+  cf.assert %false, "not so"
+  return
 }
 func.func @main(%a: i32) {
   return
@@ -160,6 +166,13 @@ def test_the_entrys_result_is_the_status_or_is_printed(
     program.write_text(RETURNS)
     done = command("run", *SOFT, "--entry", entry, program)
     assert (done.returncode, done.stdout) == (status, printed)
+
+
+def test_the_text_of_a_failed_assert_is_printed_before_the_abort(tmp_path: Path) -> None:
+    program = tmp_path / "returns.mlir"
+    program.write_text(RETURNS)
+    done = command("run", *SOFT, "--entry", "fails", program)
+    assert (done.returncode, done.stdout) == (-signal.SIGABRT, "not so\n")
 
 
 def test_a_result_that_no_status_holds_is_told(tmp_path: Path) -> None:

@@ -126,9 +126,9 @@ def _without_counts(found: dict[str, Any]) -> dict[str, Any]:
     """Replaces what the library counts only if statistics or a trace are on by None."""
     for name in _COUNTED:
         found[name] = None
-    found["start"]["ns"] = None
+    found["start"]["ns"] = found["process"]["seconds"] = found["process"]["date"] = None
     for cache in found["cache"].values():
-        cache["hits"] = None
+        cache["hits"] = cache["bypasses"] = None
     for device in found["memory"].values():
         device["peak_allocated"] = None
     return found

@@ -53,8 +53,8 @@ void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
  * place; the files of MGPU_RT_STATS and MGPU_RT_TRACE have the same format. `mgpu-rt stats` and
  * mgpu_rt.stats() read it, and docs/statistics.md describes their JSON.
  *
- * Calls, times and hits are null unless MGPU_RT_STATS or MGPU_RT_TRACE was set at the first call.
- * The library always counts misses, evictions, and bytes of memory. */
+ * If neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first call, the library counts only
+ * misses, evictions and bytes of memory (docs/statistics.md). All other counts are then null. */
 void *mgpu_rt_record(size_t *bytes);
 
 /* ---- scratch buffers ----

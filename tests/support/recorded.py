@@ -10,7 +10,7 @@ PID = 7
 def statistics(**changes: Any) -> dict[str, Any]:
     """Returns statistics of 100 launches that the caches answered."""
     caches = ("modules", "functions", "streams", "memory", "registrations")
-    hit = {"hits": 99, "misses": 1, "evictions": 1}
+    hit = {"hits": 99, "misses": 1, "bypasses": 0, "evictions": 1}
     return {
         "abi": {
             name: {"calls": 100, "ns": 10_000}
@@ -34,8 +34,8 @@ def statistics(**changes: Any) -> dict[str, Any]:
 
 def stock(**changes: Any) -> dict[str, Any]:
     """Returns the statistics of a run without a cache."""
-    none = {"hits": 0, "misses": 0, "evictions": 0}
     whole = statistics()
+    none = dict.fromkeys(whole["cache"]["modules"], 0)
     slow = {name: {"calls": 100, "ns": 1_000_000} for name in whole["abi"]}
     return {**whole, "abi": slow, "cache": dict.fromkeys(whole["cache"], none), **changes}
 

@@ -87,7 +87,10 @@ RECORD_STRUCT(start, START_FIELDS);
 RECORD_STRUCT(counter, COUNTER_FIELDS);
 
 #define CACHE_FIELDS(F, G)                                                                         \
-    F(G, uint64_t, hits, ) F(G, uint64_t, misses, ) F(G, uint64_t, evictions, )
+    F(G, uint64_t, hits, )                                                                         \
+    F(G, uint64_t, misses, )                                                                       \
+    F(G, uint64_t, bypasses, ) /* HIP answered, and this cache keeps nothing */                    \
+    F(G, uint64_t, evictions, )
 RECORD_STRUCT(cache_counter, CACHE_FIELDS);
 
 #define COPY_FIELDS(F, G) F(G, uint64_t, calls, ) F(G, uint64_t, bytes, )

@@ -43,13 +43,18 @@ class Counter(_Sum):
 class Cache(_Sum):
     hits: int | None
     misses: int
+    bypasses: int | None
     evictions: int
+
+    @property
+    def is_unused(self) -> bool:
+        return not (self.hits or self.misses or self.bypasses or self.evictions)
 
     @property
     def rate(self) -> float | None:
         """Returns the share of hits; None if the program requested no objects, or if hits were not
         counted."""
-        asked = (self.hits or 0) + self.misses
+        asked = (self.hits or 0) + self.misses + (self.bypasses or 0)
         return None if self.hits is None or not asked else self.hits / asked
 
 
@@ -104,6 +109,24 @@ class Made(_Sum):
 
 
 @dataclass(frozen=True)
+class Kept(_Sum):
+    """Why registrations that the library kept have ended."""
+
+    changed: int = 0
+    limited: int = 0
+
+    @property
+    def summary(self) -> str:
+        if self == Kept():
+            return ""
+        return (
+            f"registered memory: {self.changed} kept registrations ended as the program unmapped "
+            f"or dropped their pages, {self.limited} for the limit; memory that changes again and "
+            "again is not kept"
+        )
+
+
+@dataclass(frozen=True)
 class Memory:
     """The bytes and blocks of a device's memory. None: not counted."""
 
@@ -131,7 +154,7 @@ class Process:
     pid: int
     rank: int | None
     ended: str
-    seconds: float  # time since HIP was initialised, at the first call
+    seconds: float | None  # time since HIP was initialised, at the first call; None: not counted
 
     @property
     def by_exit(self) -> bool:
@@ -141,7 +164,8 @@ class Process:
     def description(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank}"
         how = "ended by exit" if self.by_exit else "not ended by exit, or still running"
-        return f"process {self.pid}{rank}: {how}, {self.seconds:.3f} s since HIP was initialised"
+        time = "" if self.seconds is None else f", {self.seconds:.3f} s since HIP was initialised"
+        return f"process {self.pid}{rank}: {how}{time}"
 
 
 @dataclass(frozen=True)
@@ -176,6 +200,7 @@ class Statistics:
     copies: dict[str, Copies] = field(default_factory=dict)
     graphs: Graphs = Graphs()
     made: Made = Made()
+    kept: Kept = Kept()
     modules: tuple[Module, ...] = ()
     processes: tuple[Process, ...] = ()
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
@@ -202,7 +227,7 @@ class Statistics:
     def notes(self) -> list[str]:
         """Returns what no table shows: sentences about calls of the driver that were not counted,
         about graphs and about memory."""
-        told = (self.uncounted, self.graphs.summary, self.made.summary)
+        told = (self.uncounted, self.graphs.summary, self.made.summary, self.kept.summary)
         return [sentence for sentence in told if sentence]
 
     @property
@@ -257,6 +282,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             copies=_named(Copies, given.get("copies", {})),
             graphs=_read(Graphs, given["graphs"]) if "graphs" in given else Graphs(),
             made=_read(Made, given["made"]) if "made" in given else Made(),
+            kept=_read(Kept, given["kept"]) if "kept" in given else Kept(),
             modules=tuple(_read(Module, module) for module in given.get("modules", [])),
             processes=(_read(Process, process),) if process is not None else (),
             start=raw["start"]["ns"] if "start" in raw else None,
@@ -274,7 +300,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
 
 
 def _device(values: dict[str, Any], process: dict[str, Any]) -> Device:
-    date = _date(process["date"]) if "date" in process else ""
+    date = _date(process["date"]) if process.get("date") is not None else ""
     return _read(Device, {"name": values["name"] or "", "hip": values["hip"] or "", "date": date})
 
 
@@ -321,11 +347,13 @@ def _sum(one: Any, other: Any) -> Any:
 
 def _read(kind: type[Read], values: Any, **keys: str) -> Read:
     """Returns a dataclass whose fields have the values of these names. `keys` maps a field to the
-    value's name, if this differs. Raises TypeError if a number is no number."""
+    value's name, if this differs. Older releases do not count all that may be None. Raises
+    TypeError if a number is no number."""
     found = {}
     for each in fields(kind):  # type: ignore[arg-type]
-        value = found[each.name] = values[keys.get(each.name, each.name)]
-        is_missing = value is None and each.type == "int | None"
+        key, may_miss = keys.get(each.name, each.name), each.type == "int | None"
+        value = found[each.name] = values.get(key) if may_miss else values[key]
+        is_missing = value is None and may_miss
         if str(each.type).startswith("int") and type(value) is not int and not is_missing:
             raise TypeError(f"{each.name} is {value!r}")
     return kind(**found)

@@ -158,25 +158,23 @@ def _ordered(layers: Sequence[Mapping[str, Counter]]) -> list[str]:
 def caches(sides: Sequence[Side]) -> Table:
     heads = ["cache"]
     for side in sides:
-        heads += [f"hits {side.name}" if len(sides) > 1 else "hits", "misses", "rate"]
+        heads += [f"hits {side.name}" if len(sides) > 1 else "hits", "misses", "bypassed", "rate"]
     rows = []
     for name in dict.fromkeys(name for side in sides for name in side.run.caches):
         found = [side.run.caches.get(name) for side in sides]
         cells = [cell for cache in found for cell in _cells(cache)]
         if len(sides) == 1 and found[0]:
-            cells.append(str(found[0].evictions) if found[0] != _UNUSED else NONE)
+            cells.append(NONE if found[0].is_unused else str(found[0].evictions))
         rows.append((shown(name), *cells))
     return Table((*heads, *(["evicted"] if len(sides) == 1 else [])), rows)
 
 
-_UNUSED = Cache(0, 0, 0)
-
-
-def _cells(cache: Cache | None) -> tuple[str, str, str]:
-    if cache is None or cache == _UNUSED:
-        return NONE, NONE, NONE
-    rate = f"{100 * cache.rate:.1f} %" if cache.rate is not None else NONE
-    return NONE if cache.hits is None else str(cache.hits), str(cache.misses), rate
+def _cells(cache: Cache | None) -> tuple[str, str, str, str]:
+    if cache is None or cache.is_unused:
+        return NONE, NONE, NONE, NONE
+    counts = (cache.hits, cache.misses, cache.bypasses)
+    hits, misses, bypasses = (NONE if count is None else str(count) for count in counts)
+    return hits, misses, bypasses, NONE if cache.rate is None else f"{100 * cache.rate:.1f} %"
 
 
 def copies(sides: Sequence[Side]) -> Iterator[Table]:

@@ -256,7 +256,7 @@ assert runtime.mgpuStreamCreate() == stream
 runtime.mgpuStreamDestroy(stream)
 stats = mgpu_rt.stats()
 assert stats["abi"]["mgpuStreamCreate"]["calls"] == 2, stats
-assert stats["cache"]["streams"] == {"hits": 1, "misses": 1, "evictions": 0}, stats
+assert stats["cache"]["streams"] == {"hits": 1, "misses": 1, "bypasses": 0, "evictions": 0}, stats
 mine = runtime.mgpuStreamCreate()
 with mgpu_rt.use_stream(mine):
     assert runtime.mgpuStreamCreate() == runtime.mgpuStreamCreate() == mine

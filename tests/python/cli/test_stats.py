@@ -72,7 +72,7 @@ def test_a_recording_without_counted_calls_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "recording"
     assert known.run_program(known.program(tmp_path, RECORDS_ITSELF), file).returncode == 0
     lines = invoke("stats", str(file)).stdout.splitlines()
-    assert ["memory", "–", "1", "–", "0"] in [line.split() for line in lines]
+    assert ["memory", "–", "1", "–", "–", "0"] in [line.split() for line in lines]
 
 
 #: Calls the library, and then HIP itself, which the stub reports to the library. With two words, an
@@ -140,9 +140,9 @@ def test_a_comparison_names_the_call_of_each_side(tmp_path: Path) -> None:
 def test_stats_shows_cache_rates(files: tuple[Path, Path]) -> None:
     """A cache that was not in use shows no number; with stock's behaviour no cache is in use."""
     rows = {line.split()[0]: line.split()[1:] for line in tail(files[1])[:CACHES]}
-    assert rows["modules"] == [str(LAUNCHES - 1), "1", "95.0", "%", "0"]
-    assert rows["registrations"] == ["–"] * 4
-    assert all(line.split()[1:] == ["–"] * 4 for line in tail(files[0])[:CACHES])
+    assert rows["modules"] == [str(LAUNCHES - 1), "1", "0", "95.0", "%", "0"]
+    assert rows["registrations"] == ["–"] * 5
+    assert all(line.split()[1:] == ["–"] * 5 for line in tail(files[0])[:CACHES])
 
 
 def tail(path: Path) -> list[str]:
@@ -222,7 +222,7 @@ def test_compare_shows_two_files_side_by_side(files: tuple[Path, Path]) -> None:
     assert rows["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
     assert rows["test_func"][:2] == [str(LAUNCHES)] * 2
     assert rows["hipStreamQuery"][:3] == ["–", str(LAUNCHES - 1), "–"]
-    assert rows["modules"] == ["–", "–", "–", str(LAUNCHES - 1), "1", "95.0", "%"]
+    assert rows["modules"] == [*"––––", str(LAUNCHES - 1), "1", "0", "95.0", "%"]
 
 
 def cells(text: str) -> dict[str, list[str]]:
@@ -306,8 +306,22 @@ def test_names_of_a_file_are_only_text(command: str, tmp_path: Path) -> None:
 
 
 def test_caches_of_processes_are_added_up() -> None:
-    run = Statistics({}, {}, {"modules": Cache(3, 2, 1)})
-    assert added([run, run]).caches == {"modules": Cache(6, 4, 2)}
+    run = Statistics({}, {}, {"modules": Cache(3, 2, 0, 1)})
+    assert added([run, run]).caches == {"modules": Cache(6, 4, 0, 2)}
+
+
+def test_a_bypass_is_no_hit_and_lowers_the_rate(tmp_path: Path) -> None:
+    """Files of older releases do not count bypasses."""
+    run = recorded.statistics(kept={"ranges": 0, "bytes": 0, "changed": 4, "limited": 0})
+    run["cache"]["registrations"] = {"hits": 5, "misses": 4, "bypasses": 11, "evictions": 4}
+    run["cache"]["streams"] = {"hits": 99, "misses": 1, "evictions": 1}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(run))
+    said = " ".join(invoke("stats", str(path)).stdout.split())
+    assert "registrations 5 4 11 25.0 % 4" in said
+    assert "streams 99 1 – 99.0 % 1" in said
+    assert "memory – – – – –" in said
+    assert "4 kept registrations ended as the program unmapped or dropped their pages" in said
 
 
 # ---- the spread of runs ----

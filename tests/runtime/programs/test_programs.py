@@ -199,6 +199,7 @@ def test_churn_asks_the_driver_for_memory_once(
     assert outcome.stats["cache"]["memory"] == {
         "hits": LAUNCHES - 1,
         "misses": 1,
+        "bypasses": 0,
         "evictions": 0,
     }
 

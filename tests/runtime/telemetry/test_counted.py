@@ -226,5 +226,6 @@ def test_nothing_is_counted_unless_asked_for(mgpu: Mgpu) -> None:
     for name in (*("abi", "hip", "kernels", "copies", "modules"), *("failed", "graphs", "made")):
         assert stats[name] is None, name
     assert stats["start"] == {"ns": None}
-    assert stats["cache"]["modules"]["hits"] is None
+    assert stats["cache"]["modules"]["hits"] is stats["cache"]["modules"]["bypasses"] is None
+    assert stats["process"]["seconds"] is stats["process"]["date"] is None
     assert (stats["process"]["pid"], stats["process"]["rank"]) == (os.getpid(), None)

@@ -282,6 +282,14 @@ static void trace_call(const struct call *call, const void *result, uint64_t nan
                               .place = allocates && block ? trace_place(call->site) : 0});
 }
 
+/* Misses are counted where they happen (stats_miss). Nothing bypasses a cache that is off. */
+static void count_answer(enum cache_kind cache, enum call_how how) {
+    if (how == CALL_HIT)
+        fetch_add_relaxed(&counts.caches[cache].hits, 1);
+    else if (how == CALL_BYPASS && cache_is_on(cache))
+        fetch_add_relaxed(&counts.caches[cache].bypasses, 1);
+}
+
 void recorder_ended(const struct call *call, const void *result) {
     if (call->marked)
         marker_ended();
@@ -289,8 +297,8 @@ void recorder_ended(const struct call *call, const void *result) {
         return; /* the process's first call, or a call after the exit */
     const uint64_t nanoseconds = clock_ns() - call->begin;
     stats_call(&counts.abi[call->function], nanoseconds);
-    if (call->cache && call->cache <= CACHE_COUNT && call->how == CALL_HIT)
-        fetch_add_relaxed(&counts.caches[call->cache - 1].hits, 1);
+    if (call->cache && call->cache <= CACHE_COUNT)
+        count_answer(call->cache - 1, call->how);
     if (call->error != hipSuccess)
         stats_failure(call->function, call->error);
     if (call->overridden && !call->native)

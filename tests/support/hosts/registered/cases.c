@@ -120,6 +120,16 @@ static void case_limit(void) {
         pass((struct range){window + i * PAGE, PAGE});
 }
 
+/* Maps, registers and unmaps one address again and again. */
+static void case_unmapped(void) {
+    const struct range at = {window, PAGE};
+    for (int i = 0; i < 20; i++) {
+        map(at);
+        pass(at);
+        unmap(at);
+    }
+}
+
 static void pass_at_exit(void) {
     pass((struct range){window, PAGE});
     pass((struct range){window, 2 * PAGE});
@@ -207,6 +217,7 @@ static const struct {
     {"errors", case_errors},
     {"passes", case_passes},
     {"limit", case_limit},
+    {"unmapped", case_unmapped},
     {"exit", case_exit},
     {"threads", case_threads},
 };

@@ -27,7 +27,7 @@ def programs(results: dict[str, Any], device: str, name: str = "programs") -> st
     taken: dict[str, dict[str, float]] = {}
     for row in benchmark["data"]:
         if "us" in row:
-            taken.setdefault(f"{row['program']}, LLVM {row['llvm']}", {})[row["side"]] = row["us"]
+            taken.setdefault(_title(row), {})[row["side"]] = row["us"]
     sides = _sides(taken.values())
     of = "" if name == "programs" else " of the slowest process"
     head = f"{_measured(results, benchmark)}, µs an iteration{of}"
@@ -69,8 +69,7 @@ def graphs(results: dict[str, Any], device: str) -> str:
     benchmark = results["benchmarks"][f"graphs-{device}"]
     taken: dict[str, dict[str, dict[str, Any]]] = {}
     for row in benchmark["data"]:
-        name = ", ".join(filter(None, (row["program"], row["variant"], f"LLVM {row['llvm']}")))
-        taken.setdefault(name, {})[row["side"]] = row
+        taken.setdefault(_title(row), {})[row["side"]] = row
     sides = _sides(taken.values())
     rows = [
         (
@@ -95,11 +94,78 @@ def in_python(results: dict[str, Any], device: str) -> str:
     for figure in benchmark["figures"]:
         calls, _, name = figure["name"].partition(", ")
         if figure["unit"] == "µs" and not name.endswith("beyond native"):
-            spread = f"({number(figure['low'])} to {number(figure['high'])})"
-            taken.setdefault(name, {})[calls] = f"{number(figure['value'])} {spread}"
+            taken.setdefault(name, {})[calls] = _with_spread(figure)
     heads = list(next(iter(taken.values())))
     head = f"{_measured(results, benchmark)}, µs a launch, median and middle 80 %"
     return _table(head, ["", *heads], [(name, *by.values()) for name, by in taken.items()])
+
+
+def calls(results: dict[str, Any], device: str) -> str:
+    """Shows the ns that each runtime adds to a launch of seven calls and of five calls."""
+    benchmark = results["benchmarks"][f"calls-{device}"]
+    added: dict[str, dict[str, str]] = {}
+    for figure in benchmark["figures"]:
+        found = re.fullmatch(r"(.*), LLVM .* \((\d calls)\), beyond hoisted", figure["name"])
+        if found:
+            added.setdefault(found[1], {})[found[2]] = _with_spread(figure)
+    head = f"{_on_processor(results)}, ns a launch beyond the loop by hand, median and middle 80 %"
+    return _table(
+        head, ["", *added["mgpu_rt"]], [(name, *by.values()) for name, by in added.items()]
+    )
+
+
+def threads(results: dict[str, Any], device: str) -> str:
+    """Shows how many times one thread's rate several threads reach."""
+    benchmark = results["benchmarks"][f"threads-{device}"]
+    scaled: dict[str, dict[str, str]] = {}
+    for figure in benchmark["figures"]:
+        found = re.fullmatch(r"(.*), (\d+ threads), scaling", figure["name"])
+        if found:
+            loop = TITLES.get(found[1], found[1])
+            scaled.setdefault(loop, {})[found[2]] = number(figure["value"])
+    head = f"{_on_processor(results)}, times one thread's rate"
+    heads = list(next(iter(scaled.values())))
+    return _table(head, ["", *heads], [(name, *by.values()) for name, by in scaled.items()])
+
+
+def missed(results: dict[str, Any], device: str) -> str:
+    """Shows the targets that were missed on a device. For ratios of LLVM's own library to this
+    library, the last column shows the ratio of the loop by hand."""
+    rows, judged = [], 0
+    for benchmark in results["benchmarks"].values():
+        targets = [f for f in benchmark["figures"] if "met" in f and benchmark["on"] == device]
+        judged += len(targets)
+        rows += [_of_target(figure, benchmark) for figure in targets if not figure["met"]]
+    title = results["devices"][device]["title"]
+    head = f"{title}, {results['date'][:10]}, {judged - len(rows)} of {judged} targets met; missed"
+    return _table(head, ["", "median", "target", "by hand"], rows)
+
+
+def _of_target(figure: dict[str, Any], benchmark: dict[str, Any]) -> tuple[str, ...]:
+    sign, limit = ("≤", figure["at_most"]) if "at_most" in figure else ("≥", figure["at_least"])
+    name, value = figure["name"], number(figure["value"])
+    if value == number(limit):
+        value = f"{figure['value']:.4g}"  # three digits hide the difference
+    sides = {
+        row["side"]: row["us"]
+        for row in benchmark["data"]
+        if "us" in row and name == f"{_title(row)}, {TITLES[LLVM]} / {TITLES[OURS]}"
+    }
+    by_hand = sides[LLVM] / sides[HOISTED] if HOISTED in sides else None
+    return name, f"{value} {figure['unit']}".strip(), f"{sign} {limit:g}", _cell(by_hand)
+
+
+def _title(row: dict[str, Any]) -> str:
+    name = row.get("model") or row["program"]
+    return ", ".join(filter(None, (name, row.get("variant"), f"LLVM {row['llvm']}")))
+
+
+def _with_spread(figure: dict[str, Any]) -> str:
+    return f"{number(figure['value'])} ({number(figure['low'])} to {number(figure['high'])})"
+
+
+def _on_processor(results: dict[str, Any]) -> str:
+    return f"{results['processor']}, {results['processors']} processors, {results['date'][:10]}"
 
 
 def _measured(results: dict[str, Any], benchmark: dict[str, Any]) -> str:
@@ -143,6 +209,9 @@ TABLES: dict[str, Callable[[Any, str], str]] = {
     "models": models,
     "graphs": graphs,
     "in-python": in_python,
+    "calls": calls,
+    "threads": threads,
+    "missed": missed,
 }
 
 #: The files that show tables. A table that no function here makes was measured before, and stays.

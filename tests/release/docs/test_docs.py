@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -103,102 +101,7 @@ def test_tests_that_are_named_are_there() -> None:
             assert fnmatch.filter(defined, name), (document, name)
 
 
-# ---- links between pages ----
-
-
-#: For each row of README.md: how it begins, and the speedups whose ranges it shows, in their order.
-#: Each speedup is of a kind of results, a side, a pattern of MODEL/VARIANT or of programs, and
-#: releases.
-CLAIMS = {
-    "LLVM 19 lowered": [
-        "models mgpu_rt .*/(?!registered).* 19",
-        "models lazy .*/(?!registered).* 19",
-        "graphs graph .* 19",
-    ],
-    "LLVM 22 lowered": [
-        "models mgpu_rt .*/(?!registered).* 22",
-        "models lazy .*/(?!registered).* 22",
-        "graphs graph .* 22",
-    ],
-    "LLVM 19, and each": ["models mgpu_rt .*/registered 19", "models lazy .*/registered 19"],
-    "LLVM 22, and each": ["models mgpu_rt .*/registered 22", "models lazy .*/registered 22"],
-    "works": ["models mgpu_rt .*/(waits|shared)", "models lazy .*/(waits|shared)"],
-    "submits": ["models mgpu_rt .*/chain 22", "graphs graph .*/chain 22"],
-    "allocates": ["programs mgpu_rt grow|ragged", "models mgpu_rt decode/.*"],
-    "forks and joins two": ["programs mgpu_rt forkjoin"],
-    "forks and joins without": ["programs mgpu_rt forkjoin-nowait"],
-    "registers": ["models mgpu_rt .*/registered", "models lazy .*/registered"],
-    "runs": ["processes mgpu_rt churn.*|ragged.*"],
-}
-
-
-def gains(kind: str, side: str, pattern: str, *llvms: str) -> list[float]:
-    """Returns the speedups of a side compared with LLVM's own library, for each variant of a model
-    or each program whose name fits."""
-    results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
-    rows = [row for row in results["benchmarks"][f"{kind}-cuda"]["data"] if "us" in row]
-    taken = {
-        (name, row["llvm"], row["side"]): row["us"]
-        for name, row in zip(map(_name, rows), rows, strict=True)
-        if name
-    }
-    return [
-        taken[name, llvm, "llvm"] / us
-        for (name, llvm, of), us in taken.items()
-        if of == side and re.fullmatch(pattern, name) and str(llvm) in (llvms or ("19", "22"))
-    ]
-
-
-def _name(row: dict[str, Any]) -> str | None:
-    """Returns the name of a row's program or model, with its variant; None if the variant has no
-    name."""
-    name = row.get("model", row.get("program"))
-    if "variant" not in row:
-        return name
-    return f"{name}/{row['variant']}" if row["variant"] else None
-
-
-def _factor(gain: float) -> str:
-    return f"{gain:.1f}" if gain >= 1 else f"{gain:.2f}"
-
-
-@pytest.mark.parametrize("row", CLAIMS)
-def test_the_readmes_gains_are_those_of_one_run(row: str) -> None:
-    """README.md shows the least and the largest ratio over models, variants and programs."""
-    assert _shown("models") == _shown("graphs") == _shown("programs")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (line,) = re.findall(rf"^\| {row}.*", readme, re.MULTILINE)
-    ranges = []
-    for claim in CLAIMS[row]:
-        found = [gain for part in claim.split(" + ") for gain in gains(*part.split())]
-        ranges.append(f"{_factor(min(found))} to {_factor(max(found))}")
-    assert re.findall(r"[\d.]+ to [\d.]+", line) == ranges
-
-
-def _shown(kind: str) -> str:
-    """Returns the results that figures.md shows."""
-    figures = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
-    (name,) = re.findall(rf"<!-- table {kind} (\S+) cuda -->", figures)
-    return name
-
-
-def test_the_missed_targets_are_those_of_the_results() -> None:
-    """figures.md names each missed target of the models and the graphs, with the paired ratio."""
-    page = (ROOT / "docs" / "record" / "figures.md").read_text(encoding="utf-8")
-    for kind, of in (("models", "{what}[^|]*\\| {target:g} \\| {value:.3g} \\|"), ("graphs", "")):
-        results = json.loads((ROOT / _shown(kind)).read_text(encoding="utf-8"))
-        targets, missed = 0, 0
-        for figure in results["benchmarks"][f"{kind}-cuda"]["figures"]:
-            value, least, most = (figure.get(key) for key in ("value", "at_least", "at_most"))
-            targets += least is not None or most is not None
-            if (least is None or value >= least) and (most is None or value <= most):
-                continue
-            missed += 1
-            what, target = figure["name"].partition(", LLVM's own")[0], least or most
-            row = of or r"{value:.3g}\d* times[^.(]*\(target {target:g}"
-            pattern = row.format(what=what, target=target, value=value)
-            assert re.search(pattern, page), (figure, pattern)
-        assert kind == "models" or f"We met {targets - missed} of the {targets} targets" in page
+# ---- the index ----
 
 
 def test_the_index_says_of_every_page_what_it_is_for() -> None:

@@ -26,9 +26,9 @@ static struct advice not_as_named = {
             "to the path of a libamdhip64, or unset it, so that mgpu_rt searches for HIP",
     .leads_to = NOTHING_RUNS};
 static struct advice two_of_them = {
-    .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Each "
-            "library knows only its own streams and memory: unset MGPU_RT_HIP, or set it to the "
-            "first path"};
+    .text = "this process has two HIP libraries: the program uses %s, and mgpu_rt uses %s. Unless "
+            "one forwards to the other, each knows only its own streams and memory: unset "
+            "MGPU_RT_HIP, or set it to the first path"};
 
 enum need { REQUIRED, OPTIONAL };
 

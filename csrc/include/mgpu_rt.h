@@ -48,10 +48,10 @@ int mgpu_rt_empty_cache(void);
  * calls that `make_room` makes bypass the overrides. A forked child also calls `make_room`. */
 void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
 
-/* Returns a copy of the recording so far, which the caller frees with free(), and stores its size.
- * Returns NULL if memory ran out. A recording begins with a head that names each field and its
- * place; the files of MGPU_RT_STATS and MGPU_RT_TRACE have the same format. `mgpu-rt stats` and
- * mgpu_rt.stats() read it, and docs/statistics.md describes their JSON.
+/* Returns a copy of the recording so far, which the caller frees with free(), and stores its size
+ * in *bytes. Returns NULL if memory ran out. A recording begins with a head that names each field
+ * and its place; the files of MGPU_RT_STATS and MGPU_RT_TRACE have the same format. `mgpu-rt stats`
+ * and mgpu_rt.stats() read it, and docs/statistics.md describes their JSON.
  *
  * If neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first call, the library counts only
  * misses, evictions and bytes of memory (docs/statistics.md). All other counts are then null. */
@@ -188,7 +188,8 @@ int mgpu_rt_graph_leave(struct mgpu_rt_graph_function *function);
 typedef void (*mgpu_rt_function)(void); /* a caller casts to the mgpu* function's own type */
 
 /* Returns this library's own function with a name ("mgpuStreamCreate"), even if an override has
- * replaced it; NULL if no function has that name. Statistics count the program's call, but do not
+ * replaced it; NULL if no function has that name. An override calls this function in place of its
+ * own name, which would call the override again. Statistics count the program's call, but do not
  * count an override's calls of the returned function. */
 mgpu_rt_function mgpu_rt_native(const char *name);
 

@@ -92,6 +92,8 @@ def run(
     promised = parameters.promised(exclusive, lazy)
     if stats or stats_json or trace or fail_on_error:
         recording.must_have_no_file(os.environ)
+    if stats_json and stats_json == trace:
+        raise CommandError(f"--stats-json and --trace write one file, '{trace}': name two")
     for output in (stats_json, trace):
         if output is not None:
             files.check_writable(output)

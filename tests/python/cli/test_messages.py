@@ -114,6 +114,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: For each command: words of the command line, the exit status, and words of the cause.
 RUN = [
+    ("--stats-json s --trace s -- true", 2, "--stats-json and --trace write one file, 's': name"),
     ("no-such-program-there", 127, "was not found"),
     ("no-such-program.mlir", 127, "was not found"),
     ("./no-such-program-there", 127, "was not found"),

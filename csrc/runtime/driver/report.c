@@ -127,19 +127,25 @@ void report_failure_in(const char *library, const char *expression, const char *
         line_print("%s", advice->text);
 }
 
-void report_once(struct advice *advice, ...) {
+static void print_once(struct advice *advice, va_list words) {
     (void)follows(advice);
-    if (!first_time(advice))
-        return;
+    if (first_time(advice))
+        line_write("mgpu_rt: ", advice->text, words);
+}
+
+void report_once(struct advice *advice, ...) {
     va_list words;
     va_start(words, advice);
-    line_write("mgpu_rt: ", advice->text, words);
+    print_once(advice, words);
     va_end(words);
 }
 
-void report_not_made(hipError_t error, struct advice *advice) {
+void report_not_made(hipError_t error, struct advice *advice, ...) {
+    va_list words;
     note_failure(error);
-    report_once(advice);
+    va_start(words, advice);
+    print_once(advice, words);
+    va_end(words);
 }
 
 void report_verbose(const char *format, ...) {

@@ -44,9 +44,9 @@ extern struct advice report_no_device;
  * the program expects. */
 void report_once(struct advice *advice, ...);
 
-/* Prints advice once, without stock's line, if the library skips a call. The skipped call counts as
- * failed. */
-void report_not_made(hipError_t error, struct advice *advice);
+/* Prints advice once, without stock's line, if the library skips a call, or HIP cuts its arguments.
+ * The call counts as failed. */
+void report_not_made(hipError_t error, struct advice *advice, ...);
 
 /* Separates a forked child from its parent's failures. */
 void report_forked(void);

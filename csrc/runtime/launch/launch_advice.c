@@ -38,7 +38,7 @@ static const char unknown[] = "a block may have no more threads than the kernel 
 
 void launch_report_cut(const struct launch *launch) {
     if (launch_is_cut(launch))
-        report_once(&cut, SIZES(launch), CUT_SIZES(launch));
+        report_not_made(hipErrorInvalidValue, &cut, SIZES(launch), CUT_SIZES(launch));
 }
 
 /* ---- the limits ---- */

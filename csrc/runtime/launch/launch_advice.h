@@ -24,7 +24,7 @@ static inline bool launch_is_cut(const struct launch *launch) {
  * limit that the launch exceeds, if it is known, and leaves the thread's last error as it is. */
 void launch_report(const char *expression, hipError_t error, const struct launch *launch);
 
-/* Prints what HIP has run, if HIP has cut the sizes of a launch. */
+/* Prints what HIP has run, if HIP has cut the sizes of a launch, which then counts as failed. */
 void launch_report_cut(const struct launch *launch);
 
 #endif

@@ -1,5 +1,5 @@
 """A refused launch gets advice that names the limit which the launch exceeds. A launch whose sizes
-HIP cuts to 32 bits runs as with stock, and gets a line."""
+HIP cuts to 32 bits runs as with stock, gets a line, and counts as failed."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ def test_a_launch_that_hip_cuts_gets_one_line(mgpu: Mgpu) -> None:
     for _ in range(2):
         mgpu.launch(function, grid=(2**32 + 1, 1, 1))
         mgpu.StreamSynchronize(mgpu.null)
+        assert mgpu.ffi.string(mgpu.lib.mgpu_rt_take_error()) == b"hipErrorInvalidValue"
+    assert mgpu.lib.mgpu_rt_failures() == 2
     (said,) = mgpu.advice()
     assert "a grid of 4294967297 x 1 x 1 with blocks of 1 x 1 x 1 becomes a grid of 1 x" in said
 

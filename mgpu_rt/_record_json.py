@@ -96,6 +96,7 @@ def statistics(recording: Recording) -> dict[str, Any]:
             "program": process["program"],
             "ended": "exit" if process["exited"] else "unfinished",
             "seconds": max(0, process["last"] - process["begin"]) // 1000 / 1e6,
+            "begin": process["begin"],
             "date": process["date"],
         },
         "start": {"ns": start["nanoseconds"]},
@@ -126,7 +127,8 @@ def _without_counts(found: dict[str, Any]) -> dict[str, Any]:
     """Replaces what the library counts only if statistics or a trace are on by None."""
     for name in _COUNTED:
         found[name] = None
-    found["start"]["ns"] = found["process"]["seconds"] = found["process"]["date"] = None
+    found["process"].update(dict.fromkeys(("seconds", "begin", "date")))
+    found["start"]["ns"] = None
     for cache in found["cache"].values():
         cache["hits"] = cache["bypasses"] = None
     for device in found["memory"].values():

@@ -91,7 +91,8 @@ def _outcome(sides: Sequence[Side]) -> str:
     if reason := tables.incomparable(side.run for side in sides):
         return reason
     times = (f"{duration(one.ns)} {side.name}" for one, side in zip(sums, sides, strict=True))
-    return f"The program's calls took {' and '.join(times)}."
+    sums = max((tables.summed_over(side.run) for side in sides), key=len)
+    return f"The program's calls took {' and '.join(times)}{sums}."
 
 
 def _without_graphs(side: Side) -> str:
@@ -129,7 +130,7 @@ def _bars(sides: Sequence[Side]) -> list[dict[str, Any]]:
             if ns
         ]
         time = duration(sum(values.values())) + (f", with {START}" if values[START] else "")
-        time += _without_graphs(side)
+        time += _without_graphs(side) + tables.summed_over(side.run)
         bars.append({"name": side.name, "time": time, "parts": parts})
     return bars if whole else []
 

@@ -155,6 +155,7 @@ class Process:
     rank: int | None
     ended: str
     seconds: float | None  # time since HIP was initialised, at the first call; None: not counted
+    begin: int | None  # of these seconds: ns of CLOCK_MONOTONIC
 
     @property
     def by_exit(self) -> bool:

@@ -61,14 +61,16 @@ PURPOSE = (
 
 FAILED = "Calls failed, so the times of the calls do not compare."
 
+DIFFERENT = "The sides made different calls, so the totals do not compare."
+
 GRAPHS = (
-    "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5` "
-    "compares the times of whole runs."
+    "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5 "
+    "-- PROGRAM` compares the times of whole runs."
 )
 
 ONCE = (
-    "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5` compares "
-    "whole runs."
+    "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5 -- PROGRAM` "
+    "compares whole runs."
 )
 
 Counted = TypeVar("Counted")
@@ -95,10 +97,18 @@ def waits(driver: Mapping[str, Counter]) -> Counter:
 
 # ---- tables ----
 
+
+def _driver(run: Statistics) -> dict[str, Counter]:
+    """Returns the calls of the driver, with the queries in one row."""
+    asked = questions(run.driver)
+    row = {"questions, below": total(asked.values())} if asked else {}
+    return {**work(run.driver), **row}
+
+
 #: The counters of a run, by the title of their table.
 _LAYERS: dict[str, Callable[[Statistics], dict[str, Counter]]] = {
     "calls of the program": lambda run: run.program,
-    "calls of the driver": lambda run: work(run.driver),
+    "calls of the driver": _driver,
     "questions to the driver": lambda run: questions(run.driver),
     "launches of kernels": lambda run: run.kernels,
 }
@@ -109,8 +119,11 @@ def calls(sides: Sequence[Side]) -> Iterator[Table]:
     for title, layer in _LAYERS.items():
         layers = [layer(side.run) for side in sides]
         if any(layers):
-            yield _counters(_marked(title, sides), sides, layers)
+            yield _counters(title, sides, layers)
 
+
+#: The tables of what the program asks for, which is equal in runs that compare.
+_ASKED = ("calls of the program", "launches of kernels")
 
 #: The tables whose rows a graph's launches would change, if a graph counted at each launch.
 _IN_GRAPHS = ("launches of kernels", "copies")
@@ -123,12 +136,12 @@ def _marked(title: str, sides: Sequence[Side]) -> str:
 
 def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
     is_one = len(sides) == 1
-    has_graphs = any(side.run.graphs.launches for side in sides)
+    has_graphs = any(side.run.graphs.launches for side in sides)  # a graph replaces calls
 
     def row(name: str, counters: Sequence[Counter | None]) -> tuple[str, ...]:
         counts = [str(counter.calls) if counter else NONE for counter in counters]
         times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in counters]
-        compares = not has_graphs or counts[0] == counts[-1]  # a graph replaces calls
+        compares = counts[0] == counts[-1] or not (has_graphs or title in _ASKED)
         last = factor(ratio(counters[0], counters[-1])) if compares else NONE
         return (name, *counts, *times, *([] if is_one else [last]))
 
@@ -137,7 +150,7 @@ def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, C
     if not is_one and incomparable(side.run for side in sides):
         sums = (*sums[:-1], NONE)
     heads = [*_heads("calls", sides), *_heads("ms", sides)]
-    return Table((title, *heads, *([] if is_one else ["ratio"])), rows, sums)
+    return Table((_marked(title, sides), *heads, *([] if is_one else ["ratio"])), rows, sums)
 
 
 def _heads(unit: str, sides: Sequence[Side]) -> list[str]:
@@ -232,10 +245,29 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
     for side in sides:
         run, who = side.run, f"{side.name}: " if len(sides) > 1 else ""
         yield from (f"{who}{sentence}" for sentence in run.notes)
-    if len(sides) > 1 and any(side.run.graphs.launches for side in sides):
-        yield GRAPHS
+    if len(sides) > 1:
+        yield from filter(None, (_endings(sides), _processes(sides), _reason(sides)))
     if asks_often(sides[-1].run):
         yield PURPOSE
+
+
+def _endings(sides: Sequence[Side]) -> str:
+    told = []
+    for side in sides:
+        if count := sum(not process.by_exit for process in side.run.processes):
+            told.append(f"{side.name}: {count} process{'es' * (count != 1)} did not end by exit")
+    return "; ".join(told)
+
+
+def _processes(sides: Sequence[Side]) -> str:
+    count = max(len(side.run.processes) for side in sides)
+    return f"Times are sums over {count} processes, which may have run at once." * (count > 1)
+
+
+def _reason(sides: Sequence[Side]) -> str:
+    """Returns the reason why totals have no ratio, unless the failed calls above are the reason."""
+    reason = incomparable(side.run for side in sides)
+    return "" if reason == FAILED else reason
 
 
 # ---- text ----
@@ -256,8 +288,9 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
     if any(start is not None for start in starts):
         times = (NONE if start is None else f"{start / 1e6:.3f}" for start in starts)
         head = ("once, not in the times below", *_heads("ms", sides))
+        sums = max((summed_over(side.run) for side in sides), key=len)
         yield ""
-        yield from right_aligned(head, [("HIP's start", *times)])
+        yield from right_aligned(head, [(f"HIP's start{sums}", *times)])
     before, behind = (copies(sides), memory(run)) if len(sides) == 1 else ((), ())
     for table in (*calls(sides), *before, caches(sides), *behind):
         yield ""
@@ -307,10 +340,19 @@ def summed(counters: Mapping[str, Counter]) -> Counter | None:
     return total(counters.values()) if counters else None
 
 
+def summed_over(run: Statistics) -> str:
+    """Returns words behind a time that is a sum over processes; "" for one process."""
+    count = len(run.processes)
+    return f", the sum of {count} processes" if count > 1 else ""
+
+
 def incomparable(runs: Iterable[Statistics]) -> str:
     """Says why the sums over all calls do not compare; returns "" if they do. A failed call does no
-    work, and a graph's launch stands for calls that are not counted."""
+    work, and a graph's launch stands for calls that are not counted. Other calls are other work."""
     every = [*runs]
     if any(run.failed for run in every):
         return FAILED
-    return GRAPHS if any(run.graphs.launches for run in every) else ""
+    if any(run.graphs.launches for run in every):
+        return GRAPHS
+    made = [{name: counter.calls for name, counter in run.program.items()} for run in every]
+    return DIFFERENT if all(made) and any(each != made[0] for each in made) else ""

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt._cli.report import document
 from mgpu_rt._cli.stats import runs as runs_of
 from mgpu_rt._cli.stats.runs import Run, sentence
 from mgpu_rt._cli.stats.statistics import (
     Cache,
     Statistics,
     added,
+    read,
 )
+from mgpu_rt._cli.stats.tables import Side, lines
 from tests.python.cli.test_report import hostile
 from tests.runtime.driver import test_word
 from tests.support import known, recorded
@@ -238,7 +241,7 @@ def test_compare_runs_a_program_twice(forum: Path) -> None:
     result = command(*words, f"echo x; {forum}", **ON_SOFTGPU, **hostile)
     assert (result.returncode, result.stderr) == (0, "x\n" * 4)
     assert cells(result.stdout)["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
-    assert "the median of 2 runs a side. Since HIP was initialised: before " in result.stdout
+    assert "the median of 2 runs a side. From HIP's start to the last end: before " in result.stdout
 
 
 @pytest.mark.check
@@ -342,6 +345,31 @@ def test_a_gain_is_named_only_beyond_the_spread(
     assert sentence(before, after).endswith(ending)
 
 
+def test_a_run_takes_the_time_from_its_first_process_to_its_last(tmp_path: Path) -> None:
+    """The processes run at once: the sum of their times is no time of the run."""
+    runs = []
+    for number, (begin, seconds) in enumerate([(5, 1.5), (6, 1.0), (4, 0.5)]):
+        path = tmp_path / f"{number}.json"
+        process = recorded.process(begin=begin * 10**9, seconds=seconds)
+        path.write_text(json.dumps(recorded.statistics(process=process, start={"ns": 10**9})))
+        runs.append(read(path))
+    run = added(runs)
+    assert Run(run).seconds == 7.0 - 4.0
+    sides = [Side(name, run, name) for name in ("before", "after")]
+    said = " ".join(" ".join(lines(sides)).split())
+    assert "HIP's start, the sum of 3 processes 3000.000 3000.000" in said
+    assert "note Times are sums over 3 processes, which may have run at once" in said
+    page = document(sides)
+    assert "after, the sum of 3 processes." in page
+    assert "before: 3.00 s, with HIP&#39;s start, the sum of 3 processes" in page
+
+
+def test_a_comparison_names_processes_that_did_not_end(tmp_path: Path) -> None:
+    process = recorded.process(ended="unfinished")
+    said = compare(tmp_path, recorded.stock(), recorded.statistics(process=process))
+    assert "note after: 1 process did not end by exit" in said
+
+
 def test_no_gain_is_named_without_a_gpu() -> None:
     said = sentence([2.0, 2.2, 2.1, 2.1], [1.0, 1.1, 1.05, 1.05], "EMULATED: no GPU was timed")
     assert said.endswith("EMULATED: no GPU was timed") and "times as fast" not in said
@@ -373,9 +401,23 @@ def test_rows_of_other_numbers_of_calls_have_no_ratio_if_graphs_ran(tmp_path: Pa
     said = compare(tmp_path, recorded.stock(), ran)
     assert "mgpuStreamDestroy 100 2 1.000 0.000 – " in said
     assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
-    without["abi"]["mgpuStreamDestroy"] = {"calls": 2, "ns": 10}
+    without["hip"]["hipModuleLaunchKernel"] = {"calls": 2, "ns": 900}
     said = compare(tmp_path, recorded.stock(), without)
-    assert "mgpuStreamDestroy 100 2 1.000 0.000 100000 " in said
+    assert "hipModuleLaunchKernel 100 2 0.009 0.001 10.0 " in said
+
+
+def test_runs_of_different_calls_do_not_compare(tmp_path: Path) -> None:
+    """Such as the runs of two programs."""
+    other = recorded.statistics()
+    other["abi"]["mgpuStreamDestroy"] = {"calls": 99, "ns": 10}
+    other["kernels"] = {"add": {"launches": 2, "ns": 10}}
+    kernels = {"add": {"launches": 1, "ns": 10}}
+    said = compare(tmp_path, recorded.stock(kernels=kernels), other)
+    assert "mgpuStreamDestroy 100 99 1.000 0.000 – " in said
+    assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
+    assert "total 500 499 5.000 0.040 – " in said
+    assert "add 1 2 0.000 0.000 – " in said
+    assert "note The sides made different calls, so the totals do not compare" in said
 
 
 def test_a_comparison_of_one_run_a_side_says_so(tmp_path: Path) -> None:
@@ -388,10 +430,12 @@ def test_a_comparison_of_one_run_a_side_says_so(tmp_path: Path) -> None:
     [
         {"graphs": {"built": 1, "refused": 0, "launches": 999, "nodes": 2997, "plain": 1}},
         {"failed": [{"function": "hipFree", "error": "hipErrorInvalidValue", "calls": 3}]},
+        {"abi": {"mgpuStreamCreate": {"calls": 1, "ns": 50_000}}},
     ],
 )
 def test_totals_that_do_not_compare_have_no_ratio(tmp_path: Path, changes: dict) -> None:
-    """A graph's launch stands for calls that are not counted; a failed call does no work."""
+    """A graph's launch stands for calls that are not counted; a failed call does no work; other
+    calls are other work."""
     runs = [recorded.stock(), recorded.statistics(**changes)]
     paths = [tmp_path / "stock.json", tmp_path / "ours.json"]
     for path, run in zip(paths, runs, strict=True):

@@ -106,6 +106,7 @@ def statistics(recording: Recording) -> dict[str, Any]:
         "abi": _counters(recording, "abi"),
         "hip": _counters(recording, "hip"),
         "overridden": recording.value("overridden"),
+        "postponed": next(iter(recording.values("postponed")), None),  # None: an older release
         "kernels": _kernels(recording, named, modules),
         "copies": dict(zip(recording.names["copy"], recording.rows("copies"), strict=True)),
         "modules": _modules(recording, named, modules),
@@ -120,7 +121,10 @@ def statistics(recording: Recording) -> dict[str, Any]:
     return found if start.get("counted", 1) else _without_counts(found)
 
 
-_COUNTED = "abi", "copies", "failed", "graphs", "hip", "kernels", "made", "modules", "overridden"
+_COUNTED = (
+    *("abi", "copies", "failed", "graphs", "hip", "kernels"),
+    *("made", "modules", "overridden", "postponed"),
+)
 
 
 def _without_counts(found: dict[str, Any]) -> dict[str, Any]:

@@ -115,6 +115,8 @@ def _measured(
     seconds = ([run.seconds for run in each] for each in found)
     warning = next((one.warning for one in devices(side.run for side in sides)), "")
     told = [ONCE if repeat == 1 else runs.sentence(*seconds, warning)]
+    if "MGPU_RT_SYNC" in variables and not sides[-1].run.postponed:
+        told.append(runs.NEVER_LAZY)
     return sides, [*told, *([runs.output_sentence(found, how)] if how else [])]
 
 

@@ -7,6 +7,7 @@
 #include "streams/mgpu_stream.h"
 #include "driver/refusal.h"
 #include "streams/streams_pool.h"
+#include "telemetry/counters.h"
 
 static struct advice destroyed_twice = {
     .text = "stream %p was destroyed before; HIP may have given its handle to another stream"};
@@ -92,14 +93,21 @@ bool stream_report_dead(struct stream **stream, const char *expression) {
 
 /* ---- mgpuStreamSynchronize ---- */
 
+static bool is_postponed(struct stream *stream) {
+    if (!options.sync_lazy || !lazy_put_off(stream))
+        return false;
+    if (runtime_counting())
+        fetch_add_relaxed(&counts.postponed, 1);
+    return true;
+}
+
 /* The library reports the use of a destroyed stream, and waits: stock's destroy would have waited
  * for the stream's work. */
 static __attribute__((noinline)) void synchronize_slow(struct thread *thread, hipStream_t handle,
                                                        const char *expression) {
     struct stream *stream;
     const bool usable = stream_usable(thread, handle, &stream, expression);
-    if (UNLIKELY(stream &&
-                 (stream_is_known_idle(stream) || (options.sync_lazy && lazy_put_off(stream)))))
+    if (UNLIKELY(stream && (stream_is_known_idle(stream) || is_postponed(stream))))
         return;
     const hipError_t error = LIKELY(stream) ? stream_wait(stream) : hip.StreamSynchronize(handle);
     if (UNLIKELY(error != hipSuccess))

@@ -123,6 +123,13 @@ def sentence(before: Sequence[float], after: Sequence[float], warning: str = "")
     return f"{told}: the ranges overlap, so no gain is shown"
 
 
+# ---- `compare --lazy`: has the option an effect? ----
+
+NEVER_LAZY = (
+    "--lazy postponed no synchronise, so these are the figures without it. docs/how-it-works.md "
+    "(Waiting) says when it postpones one, and MGPU_RT_VERBOSE=1 names most reasons."
+)
+
 # ---- `compare --exclusive`: do the options change the output? ----
 
 #: The address that LLVM's printMemref functions print.

@@ -197,6 +197,7 @@ class Statistics:
     #: The failed calls of each function with each error. "(others)": no function of the ABI.
     failed: dict[tuple[str, str], int] = field(default_factory=dict)
     overridden: int = 0  # calls whose driver calls were not counted
+    postponed: int = 0  # synchronises that MGPU_RT_SYNC=lazy postponed
     kernels: dict[str, Counter] = field(default_factory=dict)
     copies: dict[str, Copies] = field(default_factory=dict)
     graphs: Graphs = Graphs()
@@ -228,7 +229,8 @@ class Statistics:
     def notes(self) -> list[str]:
         """Returns what no table shows: sentences about calls of the driver that were not counted,
         about graphs and about memory."""
-        told = (self.uncounted, self.graphs.summary, self.made.summary, self.kept.summary)
+        lazy = f"MGPU_RT_SYNC=lazy postponed {self.postponed} synchronises" * bool(self.postponed)
+        told = (self.uncounted, self.graphs.summary, self.made.summary, self.kept.summary, lazy)
         return [sentence for sentence in told if sentence]
 
     @property
@@ -279,6 +281,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             caches=_named(Cache, raw["cache"]),
             failed={(r["function"], r["error"]): r["calls"] for r in given.get("failed", [])},
             overridden=given.get("overridden", 0),
+            postponed=given.get("postponed", 0),
             kernels=_named(Counter, given.get("kernels", {}), calls="launches"),
             copies=_named(Copies, given.get("copies", {})),
             graphs=_read(Graphs, given["graphs"]) if "graphs" in given else Graphs(),

@@ -262,7 +262,16 @@ def test_compare_runs_a_side_with_the_options(options: tuple[str, ...], forum: P
     result = command("compare", *options, "--repeat", 2, "--", forum)
     assert result.returncode == 0, result.stderr
     assert f"\nafter:  {' '.join(options)}\n" in result.stdout
+    assert ("MGPU_RT_SYNC=lazy postponed" in result.stdout) == ("--lazy" in options)
     assert result.stdout.endswith("\nAll runs print equal output.\n")
+
+
+def test_compare_says_that_lazy_had_no_effect(forum: Path) -> None:
+    """The host can read the device's memory."""
+    words = ("compare", "--exclusive", "--lazy", "--", forum)
+    said = command(*words, HIPSTUB_VISIBLE="bar").stdout
+    assert "\n--lazy postponed no synchronise, so these are the figures without it" in said
+    assert "\n--lazy postponed" not in command(*words).stdout
 
 
 def split(line: str) -> list[str]:

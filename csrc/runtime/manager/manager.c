@@ -15,7 +15,6 @@
 #include "process/own_thread.h"
 #include "streams/streams_pool.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +121,7 @@ static bool ask_manager(struct table *table, pid_t manager, const char *python) 
     word_wake(&table->turn);
     for (;;) {
         const uint32_t heard = load_acquire(&table->doorbell);
-        const bool is_alive = kill(manager, 0) == 0 || errno != ESRCH;
+        const bool is_alive = spawned_runs(manager);
         if (load_acquire(&table->turn) != turn)
             return true;
         if (program_is_over())

@@ -6,6 +6,7 @@
 #ifndef MGPU_RT_MANAGER_H
 #define MGPU_RT_MANAGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -36,5 +37,8 @@ struct spawned {
  * except TABLE_FD, which is the shared memory. This process's table of descriptors stays unchanged.
  * Returns NULL, or the reason why the program was not started. Call it once. */
 const char *spawn_detached(struct spawned *spawned);
+
+/* Returns whether a process that spawn_detached has started still runs. */
+bool spawned_runs(pid_t process);
 
 #endif

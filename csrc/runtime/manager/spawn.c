@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -82,4 +82,21 @@ const char *spawn_detached(struct spawned *spawned) {
     if (spawned->error && spawned->memory != MAP_FAILED)
         munmap(spawned->memory, spawned->size);
     return spawned->error ? strerror_r(spawned->error, reason, sizeof reason) : NULL;
+}
+
+/* A process that has ended stays a zombie until its parent waits for it. In some containers the
+ * first process never waits. */
+static bool is_zombie(pid_t process) {
+    char path[32], text[64];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+    FILE *file = fopen(path, "re");
+    const bool read = file && fgets(text, sizeof text, file);
+    if (file)
+        fclose(file);
+    const char *name_ends = read ? strrchr(text, ')') : NULL; /* PID (NAME) STATE */
+    return name_ends && strncmp(name_ends, ") Z", 3) == 0;
+}
+
+bool spawned_runs(pid_t process) {
+    return (kill(process, 0) == 0 || errno != ESRCH) && !is_zombie(process);
 }

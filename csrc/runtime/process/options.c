@@ -89,7 +89,8 @@ static void read_memory_limit(struct options *out) {
 static void read_module_limit(struct options *out) {
     double value;
     bool in_units;
-    if (!read_size(out->module_limit, &value, &in_units)) {
+    if (!read_size(out->module_limit, &value, &in_units) ||
+        (!in_units && value != (double)(size_t)value)) {
         complain("MGPU_RT_MODULE_LIMIT", out->module_limit,
                  "is not a number of bytes such as 64M: 256M is used");
         value = 256 << 20;

@@ -260,6 +260,21 @@ def test_a_wrong_python_is_named_once(path: str) -> None:
     assert f"({path}: " in line if path else "_cffi_backend" in line
 
 
+#: Adopts orphans, and waits only for its own child.
+NEVER_WAITS = """
+import ctypes, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+sys.exit(subprocess.call(sys.argv[1:]))
+"""
+
+
+def test_a_wrong_python_is_named_where_nobody_waits_for_it() -> None:
+    """In some containers a process that has ended stays a zombie."""
+    command = [sys.executable, "-c", NEVER_WAITS, *host_command("unserved")]
+    done = run_process(command, promptly(MGPU_RT_MANAGER="/bin/true,delay=0"))
+    assert "(/bin/true: " in only_line(done.stderr)
+
+
 def installation(directory: Path, *, note: str | None = None, lies: str = "build/lib") -> Path:
     """Copies the library and the package into a folder that resembles a checkout or an
     installation; returns the library's path."""

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt._cli import options
+from tests.runtime.shared.test_known_limits import distinct
 from tests.support.child import (
     PYTHON_IN_CHECK,
     STUB,
@@ -26,6 +28,7 @@ from tests.support.images import code_object
 from tests.support.patience import HANG
 
 PROBE = LIB / "mgpu-rt-probe"
+MIB = 1 << 20
 
 
 def _probe(directory: Path, **changes: str) -> str:
@@ -52,6 +55,7 @@ TAKEN = {
     ("MGPU_RT_VERBOSE", " 0 off"): ("", set()),
     ("MGPU_RT_VERBOSE", "1 on"): ("mgpu_rt: HIP: ", set()),
     ("MGPU_RT_MEMORY_LIMIT", "0 0.25 0x10 1.5G 17179869184"): ("", set()),
+    ("MGPU_RT_MODULE_LIMIT", "0 4096 1.5M"): ("", set()),
     ("MGPU_RT_CACHE", "on 1 off 0 memory"): ("", set()),
     ("MGPU_RT_CACHE", "modules,functions,streams,memory,registrations,staging"): ("", set()),
 }
@@ -86,7 +90,7 @@ REFUSED = {
     "MGPU_RT_EXCLUSIVE": ("yes", "auto"),
     "MGPU_RT_MANAGER": ("delay=soon", "no delay"),
     "MGPU_RT_MEMORY_LIMIT": ("1e300 1e18 99999999999G nan inf -1 1KK 3.5", "0.25"),
-    "MGPU_RT_MODULE_LIMIT": ("1e300 1e18 99999999999G nan inf -1 1KK many", "256M"),
+    "MGPU_RT_MODULE_LIMIT": ("1e300 1e18 99999999999G nan inf -1 1KK many 0.5 1.5", "256M"),
     "MGPU_RT_STREAM_LIMIT": ("-1 abc", "32"),
     "MGPU_RT_SYNC": ("sometimes", "strict"),
     "MGPU_RT_TRACE": ("1 on", ""),
@@ -103,6 +107,42 @@ def test_a_refused_value_is_named_with_what_is_used_instead(variable: str, tmp_p
         assert said[0].endswith(f": {used} is used" if used else ": no trace is written")
         assert len(said) == 1 or variable == "MGPU_RT_VERBOSE"
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- what a limit means ----
+
+
+def _frees(mgpu: Mgpu) -> int:
+    """Frees a block of nearly all memory; returns how many blocks HIP has freed."""
+    mgpu.MemFree(mgpu.MemAlloc(48 * MIB, mgpu.null, False), mgpu.null)
+    return mgpu.count("hipFree")
+
+
+@in_child(HIPSTUB_MEMORY=str(64 * MIB), MGPU_RT_MEMORY_LIMIT="1")
+def test_a_limit_of_1_is_all_memory(mgpu: Mgpu) -> None:
+    assert _frees(mgpu) == 0
+
+
+@in_child(HIPSTUB_MEMORY=str(64 * MIB), MGPU_RT_MEMORY_LIMIT="2")
+def test_a_limit_of_2_is_two_bytes(mgpu: Mgpu) -> None:
+    assert _frees(mgpu) == 1
+
+
+def test_the_options_tell_a_fraction_from_bytes() -> None:
+    said = {option.variable: option.meaning for option in options.options()}
+    assert "up to 1 a fraction" in said["MGPU_RT_MEMORY_LIMIT"]
+    assert "from 2 on bytes" in said["MGPU_RT_MEMORY_LIMIT"]
+
+
+@in_child(MGPU_RT_MODULE_LIMIT="0")
+def test_modules_leave_when_another_image_is_loaded(mgpu: Mgpu) -> None:
+    """A limit of 0 keeps the last module, so a program of one image still hits."""
+    for image in [distinct(0), distinct(0), distinct(1)]:
+        mgpu.ModuleUnload(mgpu.load(mgpu.image(image)))
+    assert mgpu.count("hipModuleLoadData") == 2
+    assert mgpu.count("hipModuleUnload") == 1
+    said = {option.variable: option.meaning for option in options.options()}
+    assert "when another image is loaded" in said["MGPU_RT_MODULE_LIMIT"]
 
 
 # ---- which caches are on -------------------------------------------------------------------------

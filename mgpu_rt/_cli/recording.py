@@ -64,13 +64,14 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes:
     found, lost = _recordings(folder, main)
     for file, recording in found:
         failed += sum(recording.values("failures"))
+        process = f"process {recording.value('process', 'id')}: " if len(found) > 1 else ""
         try:
             with statistics.damage_named(file):
                 lines = faults.of_recording(recording)
                 if notes:
                     lines += statistics.parse(statistics.statistics(recording), file).notes
                 for line in lines:
-                    say(f"mgpu-rt: {line}")
+                    say(f"mgpu-rt: {process}{line}")
                 for pattern, text_of in filter(lambda output: output[0], outputs):
                     path = _name(pattern, recording, taken)
                     taken.add(path)

@@ -8,10 +8,15 @@ from mgpu_rt._cli import parameters
 
 
 def _address(_context: object, _option: object, text: str | None) -> int | None:
+    if text is None:
+        return None
     try:
-        return None if text is None else int(text, 16)
+        address = int(text, 16)
     except ValueError:
-        raise click.BadParameter(f"'{text}' is not an address such as 0x7f0012345000") from None
+        address = -1
+    if not 0 <= address < 1 << 64:
+        raise click.BadParameter(f"'{text}' is not an address such as 0x7f0012345000")
+    return address
 
 
 @click.command()

@@ -117,7 +117,7 @@ def explained(path: str, found: Any, asked: int | None = None) -> list[str]:
     blocks = _blocks(calls)
     lines = []
     if address is not None:
-        lines += _near(calls, blocks, address)
+        lines += _near(calls, blocks, address, found["otherData"].get("lost", 0))
     elif failed:
         lines.append(f"a kernel accessed wrong memory: {failed.name} reports {failed.error}")
     return [*lines, *_last_launches(calls, blocks)]
@@ -141,14 +141,19 @@ def _block_of(blocks: Sequence[_Block], pointer: int, before: int) -> _Block | N
     return next(found, None)
 
 
-def _near(calls: Sequence[Call], blocks: Sequence[_Block], address: int) -> Iterator[str]:
+def _near(
+    calls: Sequence[Call], blocks: Sequence[_Block], address: int, lost: int
+) -> Iterator[str]:
     """Yields what is known of the block at or near an address. The newest of equally near blocks
-    counts, and a block that the program holds before one that it has freed."""
+    counts, and a block that the program holds before one that it has freed. The trace lacks its
+    `lost` oldest events."""
+    older = f"  the trace lacks the {lost:,} oldest events: an older block may be the one there"
     if address < _NULL:
         yield f"address {address:#x}: a null pointer, {address} bytes further"
         return
     if not blocks:
         yield f"address {address:#x}: no allocation is recorded"
+        yield from [older] * bool(lost)
         return
     block = min(
         reversed(blocks), key=lambda each: (abs(each.distance(address)), each.freed is not None)
@@ -161,6 +166,10 @@ def _near(calls: Sequence[Call], blocks: Sequence[_Block], address: int) -> Iter
     far = "far from every block; the nearest: " if abs(distance) >= _FAR else ""
     block_at = f"a block of {block.bytes:,} bytes at {block.address:#x}"
     yield f"address {address:#x}: {far}{where} {block_at}"
+    if lost and (distance or block.freed):
+        yield older
+    if earlier := sum(not each.distance(address) and each is not block for each in blocks):
+        yield f"  {earlier:,} earlier block{'s' * (earlier != 1)} contained this address"
     if distance and not far and address % _PAGE == 0:
         yield "  the driver may name the beginning of a page: the access may be up to 4,095 further"
     yield f"  allocated {_when(block.allocated)} by {_place(block)}"

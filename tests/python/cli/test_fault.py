@@ -93,8 +93,8 @@ def freed(begin: float, address: int) -> dict[str, Any]:
     return recorded.call("mgpuMemFree", begin, address=hex(address))
 
 
-def explained(events: list[dict[str, Any]], address: int | None = None) -> list[str]:
-    return faults.explained("t", {"traceEvents": events, "otherData": {}}, address)
+def explained(events: list[dict[str, Any]], address: int | None = None, lost: int = 0) -> list[str]:
+    return faults.explained("t", {"traceEvents": events, "otherData": {"lost": lost}}, address)
 
 
 A, B = 0x7F0000100000, 0x7F0000200000
@@ -137,6 +137,7 @@ def test_the_newest_block_at_an_address_counts() -> None:
     ]
     assert explained(events, A + 5) == [
         f"address {A + 5:#x}: 5 bytes into a block of 900 bytes at {A:#x}",
+        "  1 earlier block contained this address",
         "  allocated at 0.003 ms by new+0x2",
         "  freed at 0.005 ms",
         "  given to late in stream 1 at 0.006 ms, after the free",
@@ -149,6 +150,16 @@ def test_the_newest_block_at_an_address_counts() -> None:
         "  before in stream 1 at 0.001 ms",
         f"    {A:#x}: 1,000 bytes from old+0x1",
     ]
+
+
+@pytest.mark.parametrize(("address", "may_differ"), [(A, True), (A + 5000, True), (B, False)])
+def test_a_trace_without_its_oldest_events_may_lack_a_block(address: int, may_differ: bool) -> None:
+    """A block that the program still holds is the newest at its address."""
+    events = [allocation(1, A, 1000), freed(2, A), allocation(3, B, 1000)]
+    warning = "  the trace lacks the 7 oldest events: an older block may be the one there"
+    assert (warning in explained(events, address, lost=7)) is may_differ
+    assert warning not in explained(events, address)
+    assert warning in explained([], address, lost=7)
 
 
 def test_a_driver_without_an_address_leaves_the_launches() -> None:
@@ -173,3 +184,6 @@ def test_an_address_is_hexadecimal(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps({"traceEvents": [], "otherData": {}}))
     done = invoke("stats", str(tmp_path / "t.json"), "--address", "7f00")
     assert done.output == "address 0x7f00: a null pointer, 32512 bytes further\n"
+    for wrong in ("-1", "1" + 16 * "0", "x"):
+        done = invoke("stats", str(tmp_path / "t.json"), "--address", wrong)
+        assert done.exit_code == 2 and f"'{wrong}' is not an address such as 0x7f00" in done.stderr

@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     if (strcmp(how, "children") == 0)
         for (int i = 0; i < 2; i++)
             if (fork() == 0) {
-                mgpuStreamCreate();
+                mgpuMemAlloc(64, mgpuStreamCreate(), 0);
                 exit(0);
             }
     while (wait(NULL) > 0)
@@ -242,6 +242,15 @@ def test_each_child_has_outputs_of_its_own(program: Path, tmp_path: Path) -> Non
     assert stats == {f"s.{pid}.json": pid for pid in stats.values()}
     others = {f"t.{pid}.json" for pid in stats.values()}
     assert {name for name in found if name[0] == "t"} == {"t.json", *others}
+
+
+def test_notes_name_the_process_if_there_are_several(program: Path, tmp_path: Path) -> None:
+    words = ("run", "--device", "hip", "--stats", "--stats-json", "s.json", "--", program)
+    done = run_in(tmp_path, COMMAND, *words, "children")
+    children = [name.split(".")[1] for name in names(tmp_path) if name != "s.json"]
+    for pid in children:
+        assert f"mgpu-rt: process {pid}: memory that the driver allocated" in done.stderr
+    assert len(children) == 2
 
 
 def test_a_rank_shows_in_the_names(program: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ DEFAULT_CHIP = "gfx90a"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
-RECIPE = 13
+RECIPE = 16
 
 # For kernels and host code. Operations of vector that have no instruction become loops. Kernels are
 # outlined first, because passes that simplify the code drop an empty gpu.launch.
@@ -44,10 +44,11 @@ NVIDIA_PASSES = (
 )
 # Mathematics that LLVM has no intrinsic for becomes calls of libm. Kernels are binaries by then.
 HOST_PASSES = (
-    "convert-scf-to-cf,{coroutines}convert-math-to-llvm,convert-math-to-libm,"
+    "{tasks}convert-scf-to-cf,{coroutines}convert-math-to-llvm,convert-math-to-libm,"
     "convert-vector-to-llvm,gpu-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,"
     "convert-cf-to-llvm,convert-arith-to-llvm,reconcile-unrealized-casts"
 )
+TASKS = "async-to-async-runtime,async-runtime-ref-counting,async-runtime-ref-counting-opt,"
 #: Before LLVM 22, gpu-to-llvm does not lower divisions that round up. Programs use such divisions
 #: to compute a grid's size.
 OLDER_HOST_PASSES = f"arith-expand,{HOST_PASSES}"
@@ -108,7 +109,13 @@ class Pipeline:
         """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
         named = self._naming_steps()
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
-        passes = passes.format(coroutines="convert-async-to-llvm," if self.coroutines else "")
+        # gpu-to-llvm makes events of the tokens that an async.execute yields. LLVM 21's would leave
+        # loops that later passes do not lower.
+        tasks = f"gpu-to-llvm,{TASKS}" if self.llvm >= 22 else TASKS
+        passes = passes.format(
+            tasks=tasks if self.coroutines else "",
+            coroutines="convert-async-to-llvm," if self.coroutines else "",
+        )
         passes += f",{LINES_PASS}" if self.lines else ""
         if self.llvm == self.device_llvm:
             return [*named, *self._device_steps(passes)]

@@ -75,9 +75,6 @@ KERNELS = (
 NARROW_MATH = f"{OUTLINE},gpu.module(math-extend-to-supported-types{{extra-types=f16}})"
 #: In rocm-device-libs 5.2.3 the sine of f16 is NaN for each finite number.
 SINES = f"{OUTLINE},gpu.module(math-extend-to-supported-types)"
-TASKS = (
-    f"{OUTLINE},async-to-async-runtime,async-runtime-ref-counting,async-runtime-ref-counting-opt"
-)
 
 
 @dataclass(frozen=True)
@@ -148,7 +145,6 @@ def preparation(text: str) -> Preparation:
             passes.append(f"{OUTLINE},{expand}")
             told.append(f"{found[0]} ({_line(text, found)}) becomes real arithmetic")
     if coroutines:
-        passes.append(TASKS)
         told.append("async.* becomes coroutines")
     reduces = {" ".join(each[0].split()): each for each in _REDUCES.finditer(text)}
     for name, where in reduces.items():
@@ -361,8 +357,8 @@ _ADVICE = (
     (r"'memrefCopy'", "a kernel has memref.copy of a memref with strides: write linalg.copy"),
     (
         r"'async\.runtime\.load'",
-        "MLIR gives tokens to gpu operations only outside of async.execute: in a program with it, "
-        "write async with tokens of gpu.wait at each gpu operation",
+        "before LLVM 22, MLIR gives tokens to gpu operations only outside of async.execute: lower "
+        "with --llvm 22, or write async with tokens of gpu.wait at each gpu operation",
     ),
     (
         r"failed to create a temporary file",

@@ -221,6 +221,7 @@ def test_counting_does_not_hide_what_hip_lacks(mgpu: Mgpu) -> None:
 
 @in_child(policies=("builtin",), MGPU_RT_STATS="")
 def test_nothing_is_counted_unless_asked_for(mgpu: Mgpu) -> None:
+    mgpu.MemAlloc(4096, mgpu.null, False)
     run_kernel(mgpu, mgpu.image(code_object("forum")), FORUM)
     stats = mgpu.stats()
     for name in (*("abi", "hip", "kernels", "copies", "modules"), *("failed", "graphs", "made")):
@@ -228,4 +229,7 @@ def test_nothing_is_counted_unless_asked_for(mgpu: Mgpu) -> None:
     assert stats["start"] == {"ns": None}
     assert stats["cache"]["modules"]["hits"] is stats["cache"]["modules"]["bypasses"] is None
     assert stats["process"]["seconds"] is stats["process"]["date"] is None
+    memory = stats["memory"]["0"]
+    assert (memory["allocated"], memory["peak_allocated"]) == (4096, None)
+    assert memory["reserved"] == memory["peak_reserved"] > 0
     assert (stats["process"]["pid"], stats["process"]["rank"]) == (os.getpid(), None)

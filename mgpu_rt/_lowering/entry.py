@@ -12,7 +12,7 @@ from mgpu_rt._images import elf
 from mgpu_rt._lowering import cache, object_files, pipelines, preparation, toolchain
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.preparation import Preparation
-from mgpu_rt._lowering.text import function_types
+from mgpu_rt._lowering.text import code, function_types
 
 #: For the type of an entry function's result: the type in C, and main's statements. As in C, an i32
 #: is the status; mlir-runner prints the other results too. Floats have the digits that tell any two
@@ -109,6 +109,8 @@ def _result(text: str, entry: str, types: Mapping[str, str]) -> tuple[str, str]:
             "the program is in the LLVM dialect already: run it by mlir-runner (docs/jit.md)"
         )
     if entry not in types:
+        if re.search(rf"\bfunc\.func\b(?! private)[^@\n]*@{re.escape(entry)}\s*\(", code(text)):
+            ways = "one is in an inner module, of which mgpu-rt runs none: move it out of that module"
         raise ValueError(f"the program has no function {entry}: {ways}")
     raise ValueError(
         f"the function {entry} is {types[entry]}, but an entry takes nothing and returns nothing, "

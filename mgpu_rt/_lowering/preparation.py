@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import host_memory
 from mgpu_rt._lowering.pipelines import Pipeline
+from mgpu_rt._lowering.text import code
 from mgpu_rt._lowering.toolchain import LoweringFailed
 
-_COMMENT = re.compile(r"//[^\n]*")
 _GPU_MODULE = re.compile(r"^\s*gpu\.module\b")
 _TARGETS = re.compile(r'\bgpu\.module\s+@(?:"[^"]*"|[\w.$-]+)\s*(?:<[^\n]*>\s*)?\[')
 _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
@@ -37,7 +37,7 @@ _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
 _INDIRECT = re.compile(r"\bcall_indirect\b[^\n]*\bmemref<")
 _SOFTMAX = re.compile(r'(?<![\w#!.@%"])linalg\.softmax\b')
-_GENERIC_FORM = re.compile(r'"(linalg\.\w+)"\s*\(')
+_GENERIC_FORM = re.compile(r'"((?:func|gpu|linalg|async)\.\w+)"\s*\(')
 #: Operations on bf16 of which LLVM computes some only in f32, and sines on f16.
 _ON_BF16 = re.compile(r"\b(?:math\.\w+\b[^\n]*|linalg\.(?:exp|log|elementwise)\b[^:]*:[^)]*)bf16\b")
 _SINE_OF_F16 = re.compile(r"\bmath\.sin\b[^\n]*(?<!b)f16\b")
@@ -101,8 +101,13 @@ def prepared(text: str, pipeline: Pipeline) -> Pipeline:
 def preparation(text: str) -> Preparation:
     """Returns what a program needs. Raises ValueError for a program that MLIR would lower wrongly,
     or that says too little."""
+    text = code(text)
     check_targets(text)
-    text = _COMMENT.sub("", text)
+    if wrong := _GENERIC_FORM.search(text):
+        raise ValueError(
+            f"{wrong[1]} ({_line(text, wrong)}) is in MLIR's generic form, which mgpu-rt does "
+            "not read: run mlir-opt without -mlir-print-op-generic before"
+        )
     if wrong := _strided(text):
         raise ValueError(
             f"{_line(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
@@ -156,7 +161,7 @@ def preparation(text: str) -> Preparation:
 def check_targets(text: str) -> None:
     """Raises ValueError if a gpu.module has targets: the pipelines add one more, and MLIR embeds
     the image of the first."""
-    text = _COMMENT.sub("", text)
+    text = code(text)
     if wrong := _TARGETS.search(text):
         raise ValueError(
             f"{_line(text, wrong)}: the gpu.module has targets, and mgpu-rt compiles for the GPU "
@@ -196,11 +201,6 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
     """Returns the passes for linalg's operations, and sentences. In a kernel, linalg becomes loops.
     In host code it becomes kernels if its memrefs may be device memory, and loops if they are the
     host's own."""
-    if wrong := _GENERIC_FORM.search(text):
-        raise ValueError(
-            f"{wrong[1]} ({_line(text, wrong)}) is in MLIR's generic form, which is not read for "
-            "the passes that it needs: run mlir-opt without -mlir-print-op-generic before"
-        )
     if wrong := _SOFTMAX.search(text):
         raise ValueError(
             f"{wrong[0]} ({_line(text, wrong)}): MLIR has no loops for it on memrefs: write it "

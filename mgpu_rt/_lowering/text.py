@@ -24,6 +24,17 @@ def unescape(text: str) -> bytes:
     return _ESCAPE.sub(replace, text.encode())
 
 
+_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+#: A comment, a literal that is a name (the group), or another literal.
+_NO_CODE = re.compile(rf"//[^\n]*|(@{_LITERAL}|{_LITERAL}\s*\()|{_LITERAL}")
+
+
+def code(text: str) -> str:
+    """Returns a program without its comments and string literals. Literals that are names stay: of
+    symbols (`@"f"`), and of operations in the generic form (`"gpu.alloc"(`)."""
+    return _NO_CODE.sub(r"\1", text)
+
+
 # ---- host functions ----
 
 #: A function that has a body and is in no inner module.

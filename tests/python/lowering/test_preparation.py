@@ -105,6 +105,9 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
         ),
         ("%token = async.execute {\n}", ""),
         ("func.func @linalg.fill() attributes {gpu.container_module}", ""),
+        ('func.func @f() attributes {n = "a linalg.fill \\" async.execute"} {\n}', ""),
+        ('func.func @f() attributes {n = "//"} { gpu.dealloc %d : memref<4xf32> }', REGIONS),
+        ('func.func @"say \'//\'"() { gpu.dealloc %d : memref<4xf32> }', REGIONS),
     ],
 )
 def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -> None:
@@ -234,7 +237,13 @@ def test_a_kernel_on_registered_memory_is_told() -> None:
             "\nlinalg.softmax dimension(1) ins(%a : memref<4x6xf32>) outs(%c : memref<4x6xf32>)",
             "linalg.softmax (line 2): MLIR has no loops for it",
         ),
-        ('"linalg.fill"(%z, %a) ({', "linalg.fill (line 1) is in MLIR's generic form"),
+        ('// "gpu.wait"(\n"linalg.fill"(%z) ({', "linalg.fill (line 2) is in MLIR's generic form"),
+        ('"func.func"() <{sym_name = "main"}> ({', "func.func (line 1) is in MLIR's generic form"),
+        (
+            '%d = "gpu.alloc"() : () -> memref<4xf32>\n"gpu.memcpy"(%d, %s) : '
+            "(memref<4xf32>, memref<4xf32, strided<[4]>>) -> ()",
+            "gpu.alloc (line 1) is in MLIR's generic form",
+        ),
         ("gpu.memset %d, %v : memref<4xi64>, i64", "line 1: gpu.memset of i64"),
         (
             "%t = gpu.wait async [%r, %s]\n%u = gpu.dealloc async [%t,\n %s] %d : memref<4xf32>",

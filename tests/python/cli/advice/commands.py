@@ -15,6 +15,12 @@ RUNS = {
         f"{RUN} {{1}} {{0}} {EXAMPLES / 'reduction.mlir'}",
         (0, "32640"),
     ),
+    "main in an inner module": (
+        f"{RUN} inner.mlir",
+        r"no function main: one is in an inner (module), .*: move it out of that module$",
+        f"sed '/{{0}} @/d; $d' inner.mlir > outer.mlir && {RUN} outer.mlir",
+        (0, "12\n"),
+    ),
     "a static program": (
         f"printf 'int main(void) {{{{ return 7; }}}}' > s.c; cc -static s.c -o s; {RUN} ./s",
         r"it is statically linked: link it dynamically, with (.*)$",

@@ -435,6 +435,7 @@ PROGRAMS = {
     "blocks.mlir": SIZED
     + reduces(ADDS).replace("arith.constant 64 :", "func.call @size() : () ->"),
     "long.mlir": LONG,
+    "inner.mlir": f"module {{\nmodule @inner {{\n{LONG}\n}}\n}}",
     "named.mlir": LONG.replace("@main", "@named"),
     "unjoined.mlir": TWO_STREAMS,
     "tokens.mlir": TWO_STREAMS.replace("func async [%b2]", "func async [%b2, %a3]"),

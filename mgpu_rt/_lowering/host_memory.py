@@ -52,7 +52,10 @@ _ACCESS = re.compile(
     r"\b(?:memref|affine|vector)\.(?:load|store|atomic_rmw|transfer_read|transfer_write)\b"
     r"[^\n\[:]*?(%[\w$.#-]+)\s*\[|\bmemref\.copy\s+(%[\w$.#-]+)\s*,\s*(%[\w$.#-]+)"
 )
+#: An operation of linalg, or the end of its body.
+_LINALG = re.compile(r"\blinalg\.(?!index\b)\w+")
 _LAUNCH = re.compile(r"\bgpu\.launch\b[^{]*")
+_BRACE = re.compile(r"[{}]")
 _NAME = re.compile(r'@([\w$.-]+|"[^"\n]*")')
 
 _REGISTER = re.compile(r"\bgpu\.host_register\b")
@@ -113,9 +116,23 @@ def access_to_device(text: str) -> tuple[re.Match[str], str] | None:
             continue
         for access in _ACCESS.finditer(host, function.start, function.end):
             ours = set(filter(None, access.groups())) & (function.device - function.host)
-            if ours:
+            if ours and not _in_linalg(host, access.end()):
                 return access, min(ours)
     return None
+
+
+def _in_linalg(text: str, position: int) -> bool:
+    """Returns whether a position is in the body of an operation of linalg."""
+    following = _LINALG.search(text, position)
+    return following is not None and following[0] == "linalg.yield"
+
+
+def accessed_in_body(operation: str) -> set[str]:
+    """Returns the memrefs that the body of an operation of linalg reads or writes itself, except
+    for those of the body."""
+    body = operation.rpartition("linalg.yield")[0]
+    found = {value for access in _ACCESS.finditer(body) for value in access.groups() if value}
+    return found - set(_HOST.findall(body))
 
 
 def without_launches(text: str) -> tuple[str, str]:
@@ -123,14 +140,21 @@ def without_launches(text: str) -> tuple[str, str]:
     runs. Positions of the first are those of the text."""
     kernels = []
     for launch in _LAUNCH.finditer(text):
-        depth, end = 0, launch.end()
-        while end < len(text) and (depth or end == launch.end()):
-            depth += {"{": 1, "}": -1}.get(text[end], 0)
-            end += 1
-        code = text[launch.end() : end]
+        code = block(text, launch.end())
         kernels.append(code)
+        end = launch.end() + len(code)
         text = text[: launch.end()] + re.sub(r"[^\n]", " ", code) + text[end:]
     return text, "".join(kernels)
+
+
+def block(text: str, start: int) -> str:
+    """Returns the text from a position to the end of the first block in braces."""
+    depth = 0
+    for brace in _BRACE.finditer(text, start):
+        depth += {"{": 1, "}": -1}[brace[0]]
+        if depth <= 0:
+            return text[start : brace.end()]
+    return text[start:]
 
 
 def called_by(code: str, text: str, found: list[Function]) -> dict[str, Function]:

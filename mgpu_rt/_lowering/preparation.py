@@ -57,8 +57,11 @@ _WRONG = {
     "gpu.shuffle idx": "counts the lanes of the whole wavefront, whatever the width",
 }
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
-#: Loops of the host, and passes that make kernels of them.
+#: Loops of the host, what none of them may hold to become kernels, and passes for these.
 _LOOPS = re.compile(r"\bscf\.(?:parallel|forall)\b")
+_NOT_IN_KERNELS = re.compile(
+    r"(?<![\w#!.@%])(?:gpu|async)\.|\bcall\b|\binit\b|\bscf\.(?:parallel|forall)\b"
+)
 _LOOPS_TO_KERNELS = {
     "scf.parallel": "run mlir-opt",
     "scf.forall": "take away its mapping, and run mlir-opt --scf-forall-to-parallel",
@@ -172,12 +175,16 @@ def check_targets(text: str) -> None:
 def _on_the_host(text: str) -> list[str]:
     """Returns sentences about what the host does, and a kernel might."""
     told = []
-    if loops := _LOOPS.search(host_memory.without_launches(text)[0]):
-        told.append(
-            f"{loops[0]} ({_line(text, loops)}) becomes plain loops: for a kernel, "
-            f"{_LOOPS_TO_KERNELS[loops[0]]} --gpu-map-parallel-loops "
-            "--convert-parallel-loops-to-gpu before, which turns every such loop into one"
-        )
+    host = host_memory.without_launches(text)[0]
+    if loops := list(_LOOPS.finditer(host)):
+        first = loops[0]
+        told.append(f"{first[0]} ({_line(host, first)}) becomes plain loops")
+        if not any(_NOT_IN_KERNELS.search(host_memory.block(host, each.end())) for each in loops):
+            told[-1] += (
+                f": for a kernel, {_LOOPS_TO_KERNELS[first[0]]} --gpu-map-parallel-loops "
+                "--convert-parallel-loops-to-gpu before, which turns every such loop into one; "
+                "allocate their memrefs by gpu.alloc"
+            )
     if found := host_memory.access_to_device(text):
         access, memref = found
         operation = access[0].split()[0]
@@ -268,7 +275,8 @@ def _on_host(text: str) -> list[tuple[re.Match[str], bool, str]]:
     found = []
     for function in host_memory.functions(text):
         for operation in _LINALG.finditer(text, function.start, function.end):
-            values = _memrefs(text[operation.end() : _end(text, operation.end())])
+            rest = text[operation.end() : _end(text, operation.end())]
+            values = _memrefs(rest) | host_memory.accessed_in_body(rest)
             is_host = function.on_host(values, operation.start())
             registered = (
                 "" if is_host else min(values & (function.host - function.device), default="")
@@ -341,8 +349,17 @@ _ADVICE = (
         "`uniform` behind its operand",
     ),
     (
-        r"'(gpu\.subgroup_reduce)'",
+        r"'(gpu\.(?:subgroup_reduce|rotate))'",
         "no pass of MLIR lowers {} for AMD's GPUs: write it with gpu.shuffle",
+    ),
+    (
+        r"'(gpu\.(?:subgroup_id|num_subgroups))'",
+        "no pass of MLIR lowers {} for AMD's GPUs: divide the thread's number, or the block's size, "
+        "by gpu.subgroup_size",
+    ),
+    (
+        r"'llvm\.cmpxchg'",
+        "MLIR lowers memref.generic_atomic_rmw of integers only: write memref.atomic_rmw",
     ),
     (
         r"arith\.(?:truncf|extf)\b[^\n]*\b(f[468]E\w+)",

@@ -120,6 +120,13 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
 
 DEVICE = "%d, %t = gpu.alloc async [%s] () : memref<4xf32>\n"
 STORE = "memref.store %f, %d[%i] : memref<4xf32>\n"
+#: Gathers from the memref %m; the table of a kernel is the GPU's.
+GATHER = (
+    "linalg.generic {iterator_types = []} outs(%o : memref<4xf32>) {\n^bb0(%x: f32):\n"
+    "%i = linalg.index 0 : index\n%y = memref.load %m[%i] : memref<4xf32>\n"
+    "linalg.yield %y : f32\n}\n"
+)
+OF_GPU = GATHER.replace("%o", "%d").replace("%m", "%d")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,8 @@ STORE = "memref.store %f, %d[%i] : memref<4xf32>\n"
         (DEVICE + LAUNCH.replace("%s", STORE), ""),
         (DEVICE + LAUNCH.replace("%s", "scf.if %c {\n}\n" + STORE) + STORE, "(line 7)"),
         (DEVICE.replace(" async", " host_shared async") + STORE, ""),
+        (DEVICE + OF_GPU, ""),
+        (DEVICE + FILL.format("%d") + OF_GPU + STORE, "memref.store (line 9)"),
         (DEVICE + "memref.store %f, %h[%i] : memref<4xf32>", ""),
         (
             "func.func @f() {\n" + DEVICE + "call @g(%d) : (memref<4xf32>) -> ()\n}\n"
@@ -158,6 +167,23 @@ def test_parallel_loops_of_the_host_are_told() -> None:
     in_kernel = LAUNCH.replace("%s", loops)
     assert preparation(in_kernel).told == ()
     assert preparation(in_kernel + loops).told[0].startswith("scf.parallel (line 5) becomes plain")
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "scf.parallel (%i) = (%a) to (%b) step (%c) {\n" + LAUNCH.replace("%s", "") + "}",
+        "scf.parallel (%i) = (%a) to (%b) step (%c) {\nfunc.call @f(%i) : (index) -> ()\n}",
+        "scf.parallel (%i) = (%a) to (%b) step (%c) {\nscf.forall (%j) in (4) {\n}\n" + STORE + "}",
+        "%s = scf.parallel (%i) = (%a) to (%b) step (%c) init (%z) -> f32 {\n"
+        "scf.reduce(%f : f32) {\n^bb0(%x: f32, %y: f32):\nscf.reduce.return %x : f32\n}\n}",
+        "scf.forall (%i) in (4) {\n}\nscf.forall (%i) in (4) {\n%t = gpu.wait async\n}",
+    ],
+)
+def test_loops_that_become_no_kernels_get_no_advice_to_make_some(loop: str) -> None:
+    """MLIR's passes fail for a launch in such a loop, and leave a loop that reduces as it is."""
+    (told,) = preparation(loop).told
+    assert told.endswith("(line 1) becomes plain loops")
 
 
 def test_tokens_beside_operations_without_are_told() -> None:
@@ -223,6 +249,14 @@ def test_a_kernel_on_registered_memory_is_told() -> None:
             "%a = memref.get_global @w : memref<4xf32>\n%b = gpu.alloc () : memref<4xf32>\n"
             "linalg.add ins(%a, %a : memref<4xf32>, memref<4xf32>) outs(%b : memref<4xf32>)",
             "linalg.add (line 3): %b is in the GPU's memory, and %a in the host's own",
+        ),
+        (
+            "%m = memref.alloc() : memref<4xf32>\n%o = gpu.alloc () : memref<4xf32>\n" + GATHER,
+            "linalg.generic (line 3): %o is in the GPU's memory, and %m in the host's own",
+        ),
+        (
+            "%o = memref.alloc() : memref<4xf32>\n%m = gpu.alloc () : memref<4xf32>\n" + GATHER,
+            "linalg.generic (line 3): %m is in the GPU's memory, and %o in the host's own",
         ),
         (
             "%a = memref.alloc() : memref<4xf32>\n%b = gpu.alloc () : memref<4xf32>\n"

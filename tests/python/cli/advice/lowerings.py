@@ -54,6 +54,32 @@ LOWERINGS = {
         f"{RUN} shuffles.mlir",
         (1, ""),
     ),
+    "a rotation of a subgroup": (
+        f"{RUN} rotates.mlir",
+        r"no pass of MLIR lowers gpu.rotate for AMD's GPUs: write it with gpu.shuffle",
+        f"{RUN} rotated.mlir",
+        (3, ""),
+    ),
+    "the number of subgroups": (
+        f"{RUN} subgroups.mlir",
+        r"gpu.num_subgroups .*: divide .* or the block's size, by (gpu.subgroup_size)$",
+        "sed 's/= gpu.num_subgroups : index/= arith.ceildivui %sx, %size : index/; "
+        "s/%number =/%size = {0} : index\n&/' "
+        f"subgroups.mlir > sizes.mlir && {RUN} sizes.mlir",
+        (1, ""),
+    ),
+    "an atomic update of floats": (
+        f"{RUN} generic-atomic.mlir",
+        r"memref.generic_atomic_rmw of integers only: write (memref.atomic_rmw)",
+        f"{RUN} atomic.mlir",
+        (1, ""),
+    ),
+    "a table of the host in linalg": (
+        f"{RUN} gathers-host.mlir",
+        r"linalg.generic \(line 11\): %gpu is .*, and %host in the host's own: copy by gpu.memcpy$",
+        f"{RUN} gathers.mlir",
+        (7, ""),
+    ),
     "a copy in a kernel": (
         f"{RUN} copied.mlir",
         r"a kernel has memref.copy of a memref with strides: write (linalg.copy)",

@@ -59,6 +59,15 @@ FORALL = """scf.forall (%i) in (4) {
     memref.store %seven, %gpu[%i] : memref<4xi32>
   } {mapping = [#gpu.block<x>]}"""
 COPY = "memref.copy %host, %gpu : memref<4xi32> to memref<4xi32>"
+#: Reads the elements of a table in linalg's body.
+GATHER = """linalg.generic {indexing_maps = [affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} outs(%gpu : memref<4xi32>) {
+  ^bb0(%old: i32):
+    %i = linalg.index 0 : index
+    %element = memref.load %TABLE[%i] : memref<4xi32>
+    linalg.yield %element : i32
+  }"""
+GATHERS = f"%table = gpu.alloc () : memref<4xi32>\n  {ON_GPU}"
 BY_LOOP = """scf.for %i = %c0 to %c4 step %c1 {
     memref.store %seven, %host[%i] : memref<4xi32>
   }"""
@@ -87,6 +96,25 @@ BY_SHUFFLE = """%width = arith.constant 64 : i32
     %step = arith.constant 1 : i32
     %other, %valid = gpu.shuffle xor %number, %step, %width : i32
     %sum = arith.addi %number, %other : i32"""
+ROTATED = """%three = arith.constant 3 : i32
+    %width = arith.constant 64 : i32
+    %from = arith.addi %number, %three : i32
+    %sum, %valid = gpu.shuffle idx %number, %from, %width : i32"""
+SUBGROUPS = """%count = gpu.num_subgroups : index
+    %sum = arith.index_cast %count : index to i32"""
+GENERIC_ATOMIC = """%zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %cell = memref.alloca() : memref<1xf32>
+    memref.store %zero, %cell[%c0] : memref<1xf32>
+    UPDATE
+    %float = memref.load %cell[%c0] : memref<1xf32>
+    %sum = arith.fptosi %float : f32 to i32"""
+BY_GENERIC = """%new = memref.generic_atomic_rmw %cell[%c0] : memref<1xf32> {
+    ^bb0(%old: f32):
+      %more = arith.addf %old, %one : f32
+      memref.atomic_yield %more : f32
+    }"""
+BY_ATOMIC = "%old = memref.atomic_rmw addf %one, %cell[%c0] : (f32, memref<1xf32>) -> f32"
 ALLOCATES = """%own = memref.alloc () : memref<1xi32>
     memref.store %number, %own[%c0] : memref<1xi32>
     %sum = memref.load %own[%c0] : memref<1xi32>"""
@@ -413,6 +441,15 @@ PROGRAMS = {
     "reduces.mlir": reduces("%sum = gpu.subgroup_reduce add %number : (i32) -> i32"),
     "shuffles.mlir": reduces(BY_SHUFFLE),
     "all-reduces.mlir": reduces("%sum = gpu.all_reduce add %number {} : (i32) -> (i32)"),
+    "rotates.mlir": reduces("%sum, %valid = gpu.rotate %number, 3, 64 : i32"),
+    "rotated.mlir": reduces(ROTATED),
+    "subgroups.mlir": reduces(SUBGROUPS),
+    "generic-atomic.mlir": reduces(GENERIC_ATOMIC.replace("UPDATE", BY_GENERIC)),
+    "atomic.mlir": reduces(GENERIC_ATOMIC.replace("UPDATE", BY_ATOMIC)),
+    "gathers-host.mlir": fills("host", ON_GPU, BACK).replace(
+        BY_LINALG, f"{BY_LOOP}\n  {GATHER.replace('TABLE', 'host')}"
+    ),
+    "gathers.mlir": fills("table", GATHERS, f"{GATHER.replace('TABLE', 'table')}\n  {BACK}"),
     "allocates.mlir": reduces(ALLOCATES),
     "copied.mlir": reduces(COPIED),
     "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),

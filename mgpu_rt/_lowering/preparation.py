@@ -354,8 +354,8 @@ _ADVICE = (
     ),
     (
         r"'(gpu\.(?:subgroup_id|num_subgroups))'",
-        "no pass of MLIR lowers {} for AMD's GPUs: divide the thread's number, or the block's size, "
-        "by gpu.subgroup_size",
+        "no pass of MLIR lowers {} for AMD's GPUs: divide the thread's number, or the block's "
+        "size, by gpu.subgroup_size",
     ),
     (
         r"'llvm\.cmpxchg'",
@@ -371,6 +371,11 @@ _ADVICE = (
         "of kernels to mgpu-rt lower",
     ),
     (r"(?:'|\bop: )(math\.ipowi)\b", "mgpu-rt lower runs no pass for {}: multiply in a loop"),
+    (
+        r"Cannot select: .*FrameIndex",
+        "LLVM keeps a kernel's memref.alloca in no register: give its memref "
+        "#gpu.address_space<private>",
+    ),
     (r"'memrefCopy'", "a kernel has memref.copy of a memref with strides: write linalg.copy"),
     (
         r"'async\.runtime\.load'",
@@ -398,17 +403,20 @@ def advice(complaint: str) -> str:
 
 
 _ERROR = re.compile(r"^\S+: error: ", re.MULTILINE)
+#: A crash of LLVM's begins so, behind its reason.
+_CRASH = "\nPLEASE submit a bug report"
 #: A tool's message is shown up to this many characters: LLVM may print a whole kernel.
 _SHOWN = 3000
 
 
 def complaint(failed: LoweringFailed, program: str) -> str:
     """Returns a tool's message, in which the program's name replaces `<stdin>`. The name "-" stands
-    for a program without a file. If there is advice, the first error is enough."""
+    for a program without a file. If there is advice, the first error is enough, without a
+    crash's stack."""
     said = failed.complaint
     errors = [found.start() for found in _ERROR.finditer(said)]
-    if len(errors) > 1 and advice(said):
-        said = said[: errors[1]].rstrip()
+    if advice(said):
+        said = said[: errors[1]].rstrip() if len(errors) > 1 else said.partition(_CRASH)[0]
     if len(said) > _SHOWN:
         said = f"{said[:_SHOWN].rpartition(chr(10))[0]}\n..."
     if program == "-":

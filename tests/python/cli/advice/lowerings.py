@@ -152,6 +152,12 @@ LOWERINGS = {
         f"sed 's/memref.alloc /{{0}} /' allocates.mlir > a.mlir && {RUN} a.mlir",
         (0, ""),
     ),
+    "an array of a kernel": (
+        f"{RUN} array.mlir",
+        r"\A(?:.*\n){1,4}.* in no register: give its memref (#gpu.address_space<private>)$",
+        f"sed 's/memref<512xi32/&, {{0}}/' array.mlir > private.mlir && {RUN} private.mlir",
+        (1, ""),
+    ),
     "floats of eight bits": (
         f"{RUN} small.mlir",
         r"\A(?:.*\n){1,6}.* runs no pass that converts f8E4M3FN: use (f16) or bf16",

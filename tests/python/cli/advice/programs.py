@@ -118,15 +118,23 @@ BY_ATOMIC = "%old = memref.atomic_rmw addf %one, %cell[%c0] : (f32, memref<1xf32
 ALLOCATES = """%own = memref.alloc () : memref<1xi32>
     memref.store %number, %own[%c0] : memref<1xi32>
     %sum = memref.load %own[%c0] : memref<1xi32>"""
-COPIED = """%here = memref.alloca() : memref<2x2xi32>
-    memref.store %number, %here[%c0, %c0] : memref<2x2xi32>
-    %there = memref.alloca() : memref<2x4xi32>
+#: The copy's memrefs are private to the thread (5).
+COPIED = """%here = memref.alloca() : memref<2x2xi32, 5>
+    memref.store %number, %here[%c0, %c0] : memref<2x2xi32, 5>
+    %there = memref.alloca() : memref<2x4xi32, 5>
     %to = memref.subview %there[0, 0] [2, 2] [1, 2]
-        : memref<2x4xi32> to memref<2x2xi32, strided<[4, 2]>>
-    memref.copy %here, %to : memref<2x2xi32> to memref<2x2xi32, strided<[4, 2]>>
-    %last = memref.load %to[%c0, %c0] : memref<2x2xi32, strided<[4, 2]>>
+        : memref<2x4xi32, 5> to memref<2x2xi32, strided<[4, 2]>, 5>
+    memref.copy %here, %to : memref<2x2xi32, 5> to memref<2x2xi32, strided<[4, 2]>, 5>
+    %last = memref.load %to[%c0, %c0] : memref<2x2xi32, strided<[4, 2]>, 5>
     %one = arith.constant 1 : i32
     %sum = arith.addi %last, %one : i32"""
+ARRAY = """%one = arith.constant 1 : i32
+    %size = arith.constant 512 : index
+    %own = memref.alloca() : memref<512xi32>
+    scf.for %i = %c0 to %size step %c1 {
+      memref.store %one, %own[%i] : memref<512xi32>
+    }
+    %sum = memref.load %own[%tx] : memref<512xi32>"""
 ASSERTS = """%true = arith.cmpi ult, %tx, %sx : index
     cf.assert %true, "a thread"
     %sum = arith.addi %number, %number : i32"""
@@ -452,6 +460,7 @@ PROGRAMS = {
     "gathers.mlir": fills("table", GATHERS, f"{GATHER.replace('TABLE', 'table')}\n  {BACK}"),
     "allocates.mlir": reduces(ALLOCATES),
     "copied.mlir": reduces(COPIED),
+    "array.mlir": reduces(ARRAY),
     "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),
     "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
     "forall.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, FORALL),

@@ -110,7 +110,7 @@ def _result(text: str, entry: str, types: Mapping[str, str]) -> tuple[str, str]:
         )
     if entry not in types:
         if re.search(rf"\bfunc\.func\b(?! private)[^@\n]*@{re.escape(entry)}\s*\(", code(text)):
-            ways = "one is in an inner module, of which mgpu-rt runs none: move it out of that module"
+            ways = "one is in an inner module, of which mgpu-rt runs none: move it out of it"
         raise ValueError(f"the program has no function {entry}: {ways}")
     raise ValueError(
         f"the function {entry} is {types[entry]}, but an entry takes nothing and returns nothing, "

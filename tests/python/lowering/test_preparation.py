@@ -105,9 +105,9 @@ KERNEL = "gpu.module @k {\n  gpu.func @f(%x: memref<4xf32>) kernel {\n    %s  }\
         ),
         ("%token = async.execute {\n}", ""),
         ("func.func @linalg.fill() attributes {gpu.container_module}", ""),
-        ('func.func @f() attributes {n = "a linalg.fill \\" async.execute"} {\n}', ""),
+        ('func.func @f() attributes {n = "a linalg.fill \\" async.await"} {\n}', ""),
         ('func.func @f() attributes {n = "//"} { gpu.dealloc %d : memref<4xf32> }', REGIONS),
-        ('func.func @"say \'//\'"() { gpu.dealloc %d : memref<4xf32> }', REGIONS),
+        ("func.func @\"say '//'\"() { gpu.dealloc %d : memref<4xf32> }", REGIONS),
     ],
 )
 def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -> None:

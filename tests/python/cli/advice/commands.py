@@ -17,7 +17,7 @@ RUNS = {
     ),
     "main in an inner module": (
         f"{RUN} inner.mlir",
-        r"no function main: one is in an inner (module), .*: move it out of that module$",
+        r"no function main: one is in an inner (module), .*: move it out of it$",
         f"sed '/{{0}} @/d; $d' inner.mlir > outer.mlir && {RUN} outer.mlir",
         (0, "12\n"),
     ),

@@ -48,8 +48,9 @@ def _without(absent: list[ToolchainMissing]) -> CommandError:
     tools = ", ".join(each.tool for each in absent)
     packages = " ".join(dict.fromkeys(each.package for each in absent))
     return CommandError(
-        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; `mgpu-rt "
-        "doctor` shows which releases of LLVM are complete"
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; "
+        "https://apt.llvm.org has releases that Debian lacks; `mgpu-rt doctor` shows which "
+        "releases of LLVM are complete"
     )
 
 

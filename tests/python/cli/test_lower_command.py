@@ -233,7 +233,7 @@ def test_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert result.exit_code == 2
     assert "mlir-opt-19, " in result.stderr
     assert "mlir-translate-19, llc-19; apt-get install package-of-mlir-opt " in result.stderr
-    assert "or put them in PATH; `mgpu-rt doctor` shows which releases" in result.stderr
+    assert "https://apt.llvm.org has releases that Debian lacks; `mgpu-rt " in result.stderr
 
 
 def test_missing_device_libraries_are_named(

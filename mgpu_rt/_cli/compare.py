@@ -55,8 +55,9 @@ def compare(
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
     stock's behaviour and with the cache; the program's output goes to stderr. With --exclusive a
     line says whether the outputs are equal. The ratio is the time before divided by the time after.
-    "–" stands for a value that was not counted. If calls failed or graphs ran, totals have no
-    ratio. If graphs ran, rows with differing counts have none, too.
+    "–" stands for a value that was not counted, and for the ratio of fewer than 100 calls. If calls
+    failed or graphs ran, totals have no ratio. If graphs ran, rows with differing counts have none,
+    too.
 
     Exit status 1: calls failed; the first lines name these calls.
     """

@@ -68,9 +68,10 @@ GRAPHS = (
     "-- PROGRAM` compares the times of whole runs."
 )
 
+FEWEST = 100  # calls of one side, for a ratio
 ONCE = (
-    "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5 -- PROGRAM` "
-    "compares whole runs."
+    f"Each side ran once, so a row may differ by chance, and fewer than {FEWEST} calls have no "
+    "ratio: `mgpu-rt compare --repeat 5 -- PROGRAM` compares whole runs."
 )
 
 Counted = TypeVar("Counted")
@@ -110,7 +111,7 @@ _LAYERS: dict[str, Callable[[Statistics], dict[str, Counter]]] = {
     "calls of the program": lambda run: run.program,
     "calls of the driver": _driver,
     "questions to the driver": lambda run: questions(run.driver),
-    "launches of kernels": lambda run: run.kernels,
+    "launches of kernels, host time": lambda run: run.kernels,
 }
 
 
@@ -123,10 +124,10 @@ def calls(sides: Sequence[Side]) -> Iterator[Table]:
 
 
 #: The tables of what the program asks for, which is equal in runs that compare.
-_ASKED = ("calls of the program", "launches of kernels")
+_ASKED = ("calls of the program", "launches of kernels, host time")
 
 #: The tables whose rows a graph's launches would change, if a graph counted at each launch.
-_IN_GRAPHS = ("launches of kernels", "copies")
+_IN_GRAPHS = ("launches of kernels, host time", "copies")
 
 
 def _marked(title: str, sides: Sequence[Side]) -> str:
@@ -331,8 +332,11 @@ def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterato
 
 
 def ratio(before: Counter | None, after: Counter | None) -> float | None:
-    """Returns the ratio of the times before and after; None if one of the times was not counted."""
-    return before.ns / after.ns if before and after and before.ns and after.ns else None
+    """Returns the ratio of the times before and after. Returns None if one of the times was not
+    counted, or if both sides made few calls, whose times differ by chance."""
+    if not (before and after and before.ns and after.ns):
+        return None
+    return before.ns / after.ns if max(before.calls, after.calls) >= FEWEST else None
 
 
 def summed(counters: Mapping[str, Counter]) -> Counter | None:

@@ -101,7 +101,7 @@ def test_a_page_has_kernels_copies_and_modules(tmp_path: Path) -> None:
         modules=[recorded.module(driver_loads=100, why="writable globals")],
     )
     shown = report(tmp_path, a=whole)
-    assert list(shown.tables["Launches of kernels"]) == ["name", "add", "mul", "total"]
+    assert list(shown.tables["Launches of kernels, host time"]) == ["name", "add", "mul", "total"]
     assert shown.tables["Copies"] == {"name": ["calls", "bytes"], "to device": ["2", "4096"]}
     assert shown.tables["Image"]["0123456789abcdef"] == [
         *("4984", "100", "100", "count (loaded again each time: writable globals)")
@@ -120,7 +120,7 @@ def test_times_without_launches_of_graphs_are_marked(tmp_path: Path) -> None:
     shown = report(tmp_path, a=whole)
     assert "took 50.0 µs, without launches of graphs." in shown.text
     assert "this run: 50.0 µs, without launches of graphs" in shown.text
-    assert "Launches of kernels (a graph's count once)" in shown.tables
+    assert "Launches of kernels, host time (a graph's count once)" in shown.tables
     assert "Copies (a graph's count once)" in shown.tables
     assert "% of the time" not in shown.text
     text = invoke("stats", *files(tmp_path, a=whole)).stdout
@@ -222,7 +222,7 @@ def hostile() -> dict[str, Any]:
 def test_names_are_only_text(tmp_path: Path) -> None:
     shown = report(tmp_path, **hostile())
     assert not {"script", "img", "u", "i"} & set(shown.tags)
-    kernels = shown.tables["Launches of kernels"]
+    kernels = shown.tables["Launches of kernels, host time"]
     assert set(HOSTILE[:3]) <= set(kernels)
     assert {r"a\u0000b\u001b[31m\u000ac", r"\u202eevil\u2066", r"\ud800"} <= set(kernels)
     assert "&lt;i&gt;" in kernels

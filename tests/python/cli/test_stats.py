@@ -429,6 +429,16 @@ def test_runs_of_different_calls_do_not_compare(tmp_path: Path) -> None:
     assert "note The sides made different calls, so the totals do not compare" in said
 
 
+def test_few_calls_have_no_ratio(tmp_path: Path) -> None:
+    """The times of a single call differ by chance."""
+    runs = recorded.stock(), recorded.statistics()
+    for run in runs:
+        run["abi"] = {"mgpuStreamCreate": {"calls": 99, "ns": 990}}
+    said = compare(tmp_path, *runs)
+    assert "mgpuStreamCreate 99 99 0.001 0.001 – " in said
+    assert "fewer than 100 calls have no ratio" in said
+
+
 def test_a_comparison_of_one_run_a_side_says_so(tmp_path: Path) -> None:
     said = compare(tmp_path, recorded.stock(), recorded.statistics())
     assert "Each side ran once, so a row may differ by chance" in said

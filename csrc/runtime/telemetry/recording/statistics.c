@@ -123,8 +123,8 @@ void statistics_print_tables(void) {
             add_row(table, kernel_label(i, table->texts[i]), &counts.kernels[i]);
     add_row(table, "(others)", &counts.other_kernels);
     if (table->count)
-        print_table(counts.graphs.launches ? "launches of kernels (a graph's count once)"
-                                           : "launches of kernels",
+        print_table(counts.graphs.launches ? "launches of kernels, host time (a graph's count once)"
+                                           : "launches of kernels, host time",
                     "kernel", table);
     print_start(&counts.start);
     free(table);

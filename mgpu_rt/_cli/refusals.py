@@ -43,14 +43,14 @@ def explained(program: str, pipeline: Pipeline, dry_run: str) -> Iterator[None]:
 
 def _without(absent: list[ToolchainMissing]) -> CommandError:
     """Returns an error that names LLVM's missing tools and how to install the tools."""
+    from mgpu_rt._lowering.toolchain import ARCHIVE
     from mgpu_rt._packages import how_to_install
 
     tools = ", ".join(each.tool for each in absent)
     packages = " ".join(dict.fromkeys(each.package for each in absent))
     return CommandError(
-        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; "
-        "https://apt.llvm.org has releases that Debian lacks; `mgpu-rt doctor` shows which "
-        "releases of LLVM are complete"
+        f"missing: LLVM's {tools}; {how_to_install(packages)}, or put them in PATH; {ARCHIVE}; "
+        "`mgpu-rt doctor` shows which releases of LLVM are complete"
     )
 
 

@@ -16,6 +16,9 @@ RELEASES = (23, 22, 21, 20, 19)
 #: The releases that the tests use, because Debian 12 has packages of these releases.
 TESTED = (22, 19)
 
+#: Names the source of packages that apt-get does not find.
+ARCHIVE = "https://apt.llvm.org has releases that Debian lacks"
+
 #: The name and the release of one of LLVM's tools.
 Tool = tuple[str, int]
 
@@ -75,7 +78,7 @@ def tool(name: str, llvm: int) -> Path:
         return Path(found)
     if (found := shutil.which(name)) and _release(found) == llvm:
         return Path(found)
-    raise ToolchainMissing(f"{name}-{llvm}", _package(name, llvm))
+    raise ToolchainMissing(f"{name}-{llvm}", _package(name, llvm), f"put it in PATH; {ARCHIVE}")
 
 
 def _release(path: str) -> int | None:

@@ -143,7 +143,8 @@ def test_a_missing_tool_is_named_with_its_package(
     with pytest.raises(toolchain.ToolchainMissing, match="cc is missing: install what Debian"):
         lower.link([], libraries=[], out=tmp_path / "program")
     (tmp_path / "apt-get").touch(mode=0o755)
-    with pytest.raises(toolchain.ToolchainMissing, match=f": apt-get install {package}, or put"):
+    advice = f": apt-get install {package}, or put it in PATH; https://apt.llvm.org has releases"
+    with pytest.raises(toolchain.ToolchainMissing, match=advice):
         toolchain.tool(name, 99)
 
 

@@ -80,7 +80,7 @@ def _draw(taken: dict[tuple[str, int, str], float], words: str, path: Path) -> N
     names = [*(TITLES[side] for side in bars), "by hand"]
     figure.legend(handles, names, ncols=4, loc="outside lower center")
     title = next(model.title for model in MODELS if model.name == SHOWN)
-    headline = f"A {title}: unchanged as fast as by hand, as one graph faster still\n{words}"
+    headline = f"A {title}: unchanged about as fast as by hand, as one graph faster still\n{words}"
     figure.suptitle(headline, fontsize=11, x=0.01, ha="left")
     figure.savefig(path, dpi=150, metadata={"Software": None})
     pyplot.close(figure)

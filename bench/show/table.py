@@ -115,15 +115,18 @@ def calls(results: dict[str, Any], device: str) -> str:
 
 
 def threads(results: dict[str, Any], device: str) -> str:
-    """Shows how many times one thread's rate several threads reach."""
+    """Shows how many times one thread's rate several threads reach. In brackets: how much longer
+    the slowest of these threads takes beside the others than by itself."""
     benchmark = results["benchmarks"][f"threads-{device}"]
+    values = {figure["name"]: figure["value"] for figure in benchmark["figures"]}
     scaled: dict[str, dict[str, str]] = {}
-    for figure in benchmark["figures"]:
-        found = re.fullmatch(r"(.*), (\d+ threads), scaling", figure["name"])
+    for name, times in values.items():
+        found = re.fullmatch(r"(.*), (\d+ threads), scaling", name)
         if found:
             loop = TITLES.get(found[1], found[1])
-            scaled.setdefault(loop, {})[found[2]] = number(figure["value"])
-    head = f"{_on_processor(results)}, times one thread's rate"
+            slower = round(values[f"{found[1]}, {found[2]}, slowdown"])
+            scaled.setdefault(loop, {})[found[2]] = f"{number(times)} ({slower} %)"
+    head = f"{_on_processor(results)}, times one thread's rate (slowdown of the slowest thread)"
     heads = list(next(iter(scaled.values())))
     return _table(head, ["", *heads], [(name, *by.values()) for name, by in scaled.items()])
 

@@ -102,6 +102,7 @@ def statistics(recording: Recording) -> dict[str, Any]:
         "start": {"ns": start["nanoseconds"]},
         "device": {"name": start["device"] or None, "hip": hip_release(start["version"])},
         "other_calls": start["other_calls"] or None,
+        "exclusive": bool(start["exclusive"]) if "exclusive" in start else None,
         "failed": _failed(recording),
         "abi": _counters(recording, "abi"),
         "hip": _counters(recording, "hip"),
@@ -295,7 +296,7 @@ class _Reader:
         what = self._kinds[kind] if kind < len(self._kinds) else "?"
         at = {"ts": begin / 1000}
         if what == "memory":
-            args = {"allocated": ns, "cached": size}
+            args = {"allocated": ns, "rounding and cached": size}
             of = {"id": str(function)} if function else {}
             memory = {"ph": "C", "name": "device memory", "pid": self.pid, "tid": 0}
             yield {**memory, **of, **at, "args": args}

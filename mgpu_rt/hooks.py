@@ -113,7 +113,8 @@ class Time(LaunchHook):
         for kernel, times in sorted(self.times.values(), key=lambda pair: -sum(pair[1])):
             times.sort()
             middle, whole = 1e6 * times[len(times) // 2], 1e3 * sum(times)
-            taken = f"{len(times)} launches, {whole:.2f} ms, median {middle:.1f} µs"
+            count = f"{len(times)} launch{'es' * (len(times) != 1)}"
+            taken = f"{count}, {whole:.2f} ms, median {middle:.1f} µs"
             say(f"{kernel.label}: {taken}")
         if self.times and (note := note_on(Hip.of_process().device_name())):
             say(note)

@@ -56,8 +56,8 @@ def compare(
     stock's behaviour and with the cache; the program's output goes to stderr. With --exclusive a
     line says whether the outputs are equal. The ratio is the time before divided by the time after.
     "–" stands for a value that was not counted, and for the ratio of fewer than 100 calls. If calls
-    failed or graphs ran, totals have no ratio. If graphs ran, rows with differing counts have none,
-    too.
+    failed, graphs ran or the sides made different calls, totals have no ratio, and rows with
+    differing counts have none.
 
     Exit status 1: calls failed; the first lines name these calls.
     """

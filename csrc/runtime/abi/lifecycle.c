@@ -233,7 +233,7 @@ static void install(const struct hip_library *library, struct found found) {
     hip_untimed = hip;
     if (stats_wanted()) {
         driver_calls_watch();
-        recorder_open();
+        recorder_open(started.begin);
         recorder_start(started.begin, started.nanoseconds);
         at_quick_exit(recorder_close); /* exit itself runs run_exit and close_recorder */
     }

@@ -62,12 +62,12 @@ enum { PROGRAM_NAME = 232, MANAGER_NAME = 16 };
 #define PROCESS_FIELDS(F, G)                                                                       \
     F(G, int64_t, id, )                                                                            \
     F(G, int64_t, rank, )    /* -1: none */                                                        \
-    F(G, uint64_t, begin, )  /* as clock_ns */                                                     \
+    F(G, uint64_t, begin, )  /* of HIP's start, as clock_ns */                                     \
     F(G, uint64_t, last, )   /* the end of the last call, or of the process */                     \
     F(G, uint64_t, exited, ) /* 1: the process has ended by exit */                                \
     F(G, uint64_t, faults, ) /* 1: a kernel has accessed memory that it may not access */          \
     F(G, uint64_t, fault, )  /* the address, as AMD's driver reports it: that of the page */       \
-    F(G, int64_t, date, )    /* the begin, in seconds since 1970 */                                \
+    F(G, int64_t, date, )    /* of the first call, in seconds since 1970 */                        \
     F(G, char, program, [PROGRAM_NAME])                                                            \
     F(G, char, manager, [MANAGER_NAME]) /* the manager's state, "" before the end */
 RECORD_STRUCT(process, PROCESS_FIELDS);
@@ -77,6 +77,7 @@ enum { DEVICE_NAME = 232, OTHER_CALLS = 128 };
 #define START_FIELDS(F, G)                                                                         \
     F(G, uint64_t, nanoseconds, )                                                                  \
     F(G, uint64_t, counted, )              /* 0: neither statistics nor a trace are on */          \
+    F(G, uint64_t, exclusive, )            /* 1: MGPU_RT_EXCLUSIVE=on */                           \
     F(G, int64_t, version, )               /* from hipRuntimeGetVersion; 0: unknown */             \
     F(G, char, device, [DEVICE_NAME])      /* its name; "": unknown */                             \
     F(G, char, other_calls, [OTHER_CALLS]) /* which call of HIP other code made first              \

@@ -36,7 +36,7 @@ class Run(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Returns the time from HIP's first start in a process to the end of the last process."""
+        """Returns the time from the begin of HIP's first start to the end of the last process."""
         processes = self.statistics.processes
         begins = [process.begin or 0 for process in processes]
         ends = [(p.begin or 0) / 1e9 + (p.seconds or 0) for p in processes]

@@ -68,7 +68,7 @@ class Copies(_Sum):
 
 @dataclass(frozen=True)
 class Graphs(_Sum):
-    """The graphs of a run; one launch of a graph replaces one call for each node."""
+    """The graphs of a run."""
 
     built: int = 0
     refused: int = 0
@@ -82,7 +82,7 @@ class Graphs(_Sum):
             return ""
         return (
             f"graphs: {self.built} built, {self.refused} refused; graph launches: "
-            f"{self.launches}, in place of {self.nodes} calls; calls without a graph: "
+            f"{self.launches}, of {self.nodes} nodes; calls without a graph: "
             f"{self.plain}"
         )
 
@@ -154,7 +154,7 @@ class Process:
     pid: int
     rank: int | None
     ended: str
-    seconds: float | None  # time since HIP was initialised, at the first call; None: not counted
+    seconds: float | None  # time since HIP's start began; None: not counted
     begin: int | None  # of these seconds: ns of CLOCK_MONOTONIC
 
     @property
@@ -165,7 +165,7 @@ class Process:
     def description(self) -> str:
         rank = "" if self.rank is None else f", rank {self.rank}"
         how = "ended by exit" if self.by_exit else "not ended by exit, or still running"
-        time = "" if self.seconds is None else f", {self.seconds:.3f} s since HIP was initialised"
+        time = "" if self.seconds is None else f", {self.seconds:.3f} s since HIP's start began"
         return f"process {self.pid}{rank}: {how}{time}"
 
 
@@ -208,6 +208,7 @@ class Statistics:
     start: int | None = None  # nanoseconds of HIP's own start, which are in no call's time
     device: Device | None = None
     other_calls: str = ""  # which call of HIP other code made first; empty if HIP does not report
+    exclusive: bool = False  # MGPU_RT_EXCLUSIVE=on, in all processes
     memory: dict[str, Memory] = field(default_factory=dict)  # by device
     raw: dict[str, Any] = field(default_factory=dict)  # the file's content
 
@@ -224,6 +225,11 @@ class Statistics:
         MGPU_RT_CACHE=off."""
         asked = "mgpuModuleLoad" in self.program and bool(self.caches)
         return asked and not any(cache.hits or cache.misses for cache in self.caches.values())
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Returns True if MGPU_RT_EXCLUSIVE=on held to the end."""
+        return self.exclusive and "ended MGPU_RT_EXCLUSIVE=on" not in self.other_calls
 
     @property
     def notes(self) -> list[str]:
@@ -292,6 +298,7 @@ def parse(raw: Any, path: str | Path) -> Statistics:
             start=raw["start"]["ns"] if "start" in raw else None,
             device=_device(device, process or {}) if device is not None else None,
             other_calls=str(raw.get("other_calls") or ""),
+            exclusive=raw.get("exclusive") is True,
             memory=_named(Memory, given.get("memory", {})),
             raw=raw,
         )
@@ -318,7 +325,7 @@ def total(counters: Iterable[Counter]) -> Counter:
 
 
 #: The values of processes that do not add up. `memory` and `raw` are those of one process.
-_NOT_ADDED = {"start", "device", "other_calls", "memory", "raw"}
+_NOT_ADDED = {"start", "device", "other_calls", "exclusive", "memory", "raw"}
 _ADDED = [each.name for each in fields(Statistics) if each.name not in _NOT_ADDED]
 
 
@@ -332,6 +339,7 @@ def added(runs: Iterable[Statistics]) -> Statistics:
         start=sum(starts) if (starts := [r.start for r in every if r.start is not None]) else None,
         device=next((run.device for run in every if run.device), None),
         other_calls=_of_all(run.other_calls for run in every),
+        exclusive=bool(every) and all(run.exclusive for run in every),
     )
 
 

@@ -87,9 +87,12 @@ def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
 
 
 def asks_often(run: Statistics) -> bool:
-    """Returns whether the library's queries took a considerable part of the program's calls."""
+    """Returns whether the library's queries took a considerable part of the program's calls, and
+    MGPU_RT_EXCLUSIVE=on would leave them out. Launches of graphs are in no call's time."""
+    if run.is_stock or run.is_exclusive or run.graphs.launches:
+        return False
     asked, whole = total(questions(run.driver).values()), total(run.program.values())
-    return not run.is_stock and asked.calls >= MANY and asked.ns >= PART * whole.ns
+    return asked.calls >= MANY and asked.ns >= PART * whole.ns
 
 
 def waits(driver: Mapping[str, Counter]) -> Counter:
@@ -137,12 +140,12 @@ def _marked(title: str, sides: Sequence[Side]) -> str:
 
 def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
     is_one = len(sides) == 1
-    has_graphs = any(side.run.graphs.launches for side in sides)  # a graph replaces calls
+    is_other_work = title in _ASKED or bool(incomparable(side.run for side in sides))
 
     def row(name: str, counters: Sequence[Counter | None]) -> tuple[str, ...]:
         counts = [str(counter.calls) if counter else NONE for counter in counters]
         times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in counters]
-        compares = counts[0] == counts[-1] or not (has_graphs or title in _ASKED)
+        compares = counts[0] == counts[-1] or not is_other_work
         last = factor(ratio(counters[0], counters[-1])) if compares else NONE
         return (name, *counts, *times, *([] if is_one else [last]))
 

@@ -403,11 +403,30 @@ def test_the_option_against_questions_is_named_if_they_take_a_tenth(
     assert ("MGPU_RT_EXCLUSIVE=on leaves out most" in said) is is_told
 
 
+@pytest.mark.parametrize(
+    ("changes", "is_told"),
+    [
+        ({"exclusive": True}, False),
+        ({"exclusive": True, "other_calls": f"hipFree {test_word.ENDED}"}, True),
+        ({"graphs": recorded.GRAPHS}, False),
+    ],
+)
+def test_the_option_against_questions_is_named_if_it_would_help(
+    tmp_path: Path, changes: dict, is_told: bool
+) -> None:
+    """The launches of graphs are in no call's time, so the time of the questions is no large part
+    of the program's."""
+    asking = recorded.statistics(**changes)
+    asking["hip"]["hipStreamQuery"] = {"calls": 100, "ns": 40_000}
+    said = compare(tmp_path, recorded.stock(), asking)
+    assert ("MGPU_RT_EXCLUSIVE=on leaves out most" in said) is is_told
+
+
 def test_rows_of_other_numbers_of_calls_have_no_ratio_if_graphs_ran(tmp_path: Path) -> None:
-    graphs = {"built": 1, "refused": 0, "launches": 98, "nodes": 294, "plain": 1}
-    without, ran = recorded.statistics(), recorded.statistics(graphs=graphs)
+    without, ran = recorded.statistics(), recorded.statistics(graphs=recorded.GRAPHS)
     ran["abi"]["mgpuStreamDestroy"] = {"calls": 2, "ns": 10}
     said = compare(tmp_path, recorded.stock(), ran)
+    assert "graph launches: 98, of 294 nodes;" in said
     assert "mgpuStreamDestroy 100 2 1.000 0.000 – " in said
     assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
     without["hip"]["hipModuleLaunchKernel"] = {"calls": 2, "ns": 900}
@@ -420,11 +439,13 @@ def test_runs_of_different_calls_do_not_compare(tmp_path: Path) -> None:
     other = recorded.statistics()
     other["abi"]["mgpuStreamDestroy"] = {"calls": 99, "ns": 10}
     other["kernels"] = {"add": {"launches": 2, "ns": 10}}
+    other["hip"]["hipModuleLaunchKernel"] = {"calls": 20_000, "ns": 9_000_000}
     kernels = {"add": {"launches": 1, "ns": 10}}
     said = compare(tmp_path, recorded.stock(kernels=kernels), other)
     assert "mgpuStreamDestroy 100 99 1.000 0.000 – " in said
     assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
     assert "total 500 499 5.000 0.040 – " in said
+    assert "hipModuleLaunchKernel 100 20000 0.009 9.000 – " in said
     assert "add 1 2 0.000 0.000 – " in said
     assert "note The sides made different calls, so the totals do not compare" in said
 

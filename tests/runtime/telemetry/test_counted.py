@@ -36,14 +36,57 @@ def launches(mgpu: Mgpu) -> dict[str, int]:
     HIPSTUB_DELAY="hipInit:300000,hipStreamCreate:100000",
 )
 def test_no_call_includes_hips_start(mgpu: Mgpu, _: str) -> None:
-    """HIP takes 300 ms to start, and 100 ms to start the device with the first stream."""
+    """HIP takes 300 ms to start, and 100 ms to start the device with the first stream. The seconds
+    of the process contain all of that."""
     mgpu.StreamDestroy(mgpu.StreamCreate())
     stats = mgpu.stats()
     assert stats["start"]["ns"] >= 400_000_000
+    assert stats["process"]["seconds"] * 1e9 >= stats["start"]["ns"]
     assert sum(row["ns"] for row in stats["abi"].values()) < stats["start"]["ns"]
     assert stats["device"] == {"name": "stub of HIP", "hip": "5.2.21153"}
     assert stats["process"]["date"] > 1_700_000_000
     assert mgpu.count("hipInit") == mgpu.count("hipStreamCreate") == 1
+
+
+@in_child(policies=("builtin",), MGPU_RT_TRACE="t.json", HIPSTUB_DELAY="hipStreamCreate:100000")
+@in_folder
+def test_no_call_includes_the_wait_for_the_start_on_another_thread(mgpu: Mgpu) -> None:
+    """Two threads create a stream at once. Both calls begin when the device has started."""
+    at_once = threading.Barrier(2)
+
+    def create() -> None:
+        at_once.wait()
+        mgpu.StreamCreate()
+
+    mgpu.SetDefaultDevice(0)
+    threads = [threading.Thread(target=create) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    events = [e for e in recordings.trace("t.json")["traceEvents"] if e["ph"] == "X"]
+    start = [e for e in events if e["cat"] == "start"][-1]
+    made = [e for e in events if e["name"] in ("mgpuStreamCreate", "hipStreamCreate")]
+    assert len(made) == 4
+    assert all(event["ts"] >= start["ts"] + 9e4 for event in made)
+
+
+@in_child(
+    policies=("builtin",), **COUNTED, HIPSTUB_FAULT="hipMemcpyAsync:*:719,hipMemsetD32Async:*:719"
+)
+def test_a_copy_that_failed_is_no_copy(mgpu: Mgpu) -> None:
+    stream = mgpu.StreamCreate()
+    block = mgpu.MemAlloc(100, stream, False)
+    mgpu.Memcpy(block, mgpu.image(b"x" * 100), 100, stream)
+    mgpu.Memset32(block, 7, 25, stream)
+    assert sum(failed(mgpu).values()) == 2
+    assert all(row == {"calls": 0, "bytes": 0} for row in mgpu.stats()["copies"].values())
+
+
+@in_cases({"auto": {}, "on": {"MGPU_RT_EXCLUSIVE": "on"}}, **COUNTED)
+def test_statistics_tell_whether_the_library_is_the_only_user(mgpu: Mgpu, case: str) -> None:
+    mgpu.StreamCreate()
+    assert mgpu.stats()["exclusive"] is (case == "on")
 
 
 @in_child(policies=("builtin",), **COUNTED, HIPSTUB_DEVICES="2")

@@ -138,9 +138,12 @@ static enum copy_way way_of(const struct call *call) {
     return from ? COPY_FROM_DEVICE : COPY_UNKNOWN;
 }
 
-static void count_copy(enum copy_way way, uint64_t bytes) {
+/* Counts a copy or a fill, unless it failed and moved nothing. */
+static void count_copy(const struct call *call, enum copy_way way) {
+    if (call->error != hipSuccess)
+        return;
     fetch_add_relaxed(&counts.copies[way].calls, 1);
-    fetch_add_relaxed(&counts.copies[way].bytes, bytes);
+    fetch_add_relaxed(&counts.copies[way].bytes, call->bytes);
 }
 
 /* ---- memory ---- */
@@ -250,11 +253,11 @@ static size_t count_details(const struct call *call, const void *result, uint64_
     case ABI_mgpuLaunchKernelRT:
         return count_launch(call, nanoseconds);
     case ABI_mgpuMemcpy:
-        count_copy(way_of(call), call->bytes);
+        count_copy(call, way_of(call));
         break;
     case ABI_mgpuMemset16:
     case ABI_mgpuMemset32:
-        count_copy(COPY_FILL, call->bytes);
+        count_copy(call, COPY_FILL);
         break;
     default:
         break;
@@ -356,18 +359,19 @@ void recorder_start(uint64_t begin, uint64_t nanoseconds) {
                                         .stream = TRACE_NO_STREAM});
 }
 
-/* Returns a description of this process, with the current time as `begin` and `date`. */
-static struct process describe_process(void) {
+/* Returns a description of this process, with the current time as `date`. */
+static struct process describe_process(uint64_t begin) {
     struct process process = {
-        .id = getpid(), .rank = options_rank(), .begin = clock_ns(), .date = time(NULL)};
+        .id = getpid(), .rank = options_rank(), .begin = begin, .date = time(NULL)};
     snprintf(process.program, sizeof process.program, "%s", program_invocation_short_name);
     return process;
 }
 
-void recorder_open(void) {
+void recorder_open(uint64_t begin) {
     is_open = true;
     counts.start.counted = 1;
-    counts.process = describe_process();
+    counts.start.exclusive = exclusive_hip();
+    counts.process = describe_process(begin ? begin : clock_ns());
     void *pages = recording_pages(options.trace[0] ? sizeof(struct trace) : 0);
     trace_into(options.trace[0] ? pages : NULL);
     witness_record();
@@ -385,7 +389,7 @@ void recorder_leave(void) {
 /* Adds what is only counted at the end. */
 static void complete(struct counts *record) {
     if (!record->process.id)
-        record->process = describe_process();
+        record->process = describe_process(clock_ns());
     snprintf(record->process.manager, MANAGER_NAME, "%s", mgpu_rt_manager());
     block_count_held(record->memory);
     store_relaxed(&record->process.last, clock_ns());

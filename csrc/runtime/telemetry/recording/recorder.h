@@ -15,9 +15,10 @@ void recorder_ended(const struct call *call, const void *result);
  * free (sign -1). */
 void recorder_block(const void *address, int sign);
 
-/* Opens the recording that MGPU_RT_STATS and MGPU_RT_TRACE name. Called at the first call of a
- * process, under start_lock. */
-void recorder_open(void);
+/* Opens the recording that MGPU_RT_STATS and MGPU_RT_TRACE name. HIP's start began at
+ * the clock_ns time `begin`; 0: no HIP was started. Called at the first call of a process, under
+ * start_lock. */
+void recorder_open(uint64_t begin);
 
 /* Records a part of HIP's start, which began at the clock_ns time `begin`. The start happens once
  * in a process, whether this library or other code calls HIP first, so no call's time includes it.

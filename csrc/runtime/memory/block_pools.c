@@ -289,6 +289,18 @@ static struct queue *list_in(struct block_pool *pool, size_t size) {
     return &pool->lists[block_set(size)];
 }
 
+size_t block_pool_larger_bytes[MOST_DEVICES];
+
+static void count_larger(struct block *block, size_t bytes) {
+    size_t *counted = &block_pool_larger_bytes[block->device];
+    store_relaxed(counted, *counted + bytes - block->larger);
+    block->larger = bytes;
+}
+
+void block_end_larger(struct block *block) {
+    count_larger(block, 0);
+}
+
 /* Puts a block that is not in the index, has several fences, or finds no empty way. */
 static __attribute__((noinline)) void put_slow(struct block *block) {
     struct stream *stream = block->fence.stream;
@@ -300,6 +312,7 @@ static __attribute__((noinline)) void put_slow(struct block *block) {
             pool = make_pool(stream, block->device);
     }
     pthread_mutex_lock(&tables_lock);
+    block_end_larger(block);
     if (!pool)
         make_loose(block);
     else if (!put_into_way(pool, block)) /* from here on another thread may take the block */
@@ -469,21 +482,29 @@ static unsigned char *larger_count(int device, size_t size) {
     return &counts[device][list_of_size(size)];
 }
 
-struct block *block_search_larger(size_t size, int device, struct stream *stream, bool shared) {
+struct block *block_search_larger(size_t size, size_t room, int device, struct stream *stream,
+                                  bool shared) {
     const bool is_small = size <= BLOCK_EXACT_UP_TO;
     const size_t least =
         is_small ? PROOF_VALUE(larger_block_records_the_request, BLOCK_EXACT_UP_TO, size) : size;
-    const size_t most = is_small ? size * MOST_FOR_SMALL : size / 2 * MOST_LARGER;
+    size_t most = is_small ? size * MOST_FOR_SMALL : size / 2 * MOST_LARGER;
     unsigned char *count = larger_count(device, size);
     const unsigned char counted = load_relaxed(count);
+    if (DOUBT(larger_blocks_take_the_room, most > size && most - size > room))
+        most = size + room;
     if (most <= least || counted == PATIENCE)
         return NULL;
     struct wanted wanted = {least + 1, most, device, shared, stream, NULL};
     struct block *block = NULL;
     for (size_t list = list_of_size(least + 1); list <= list_of_size(most) && !block; list++)
         block = take_indexed(list, &wanted);
-    if (block)
-        store_relaxed(count, (unsigned char)(counted + 1));
+    if (!block)
+        return NULL;
+    store_relaxed(count, (unsigned char)(counted + 1));
+    pthread_mutex_lock(&tables_lock);
+    block_leave_index(block); /* so that the block's next free is slow, and ends the count */
+    count_larger(block, block->size - size);
+    pthread_mutex_unlock(&tables_lock);
     return block;
 }
 

@@ -82,9 +82,17 @@ void block_pool_remove_held(int device);
 struct block *block_search_pools(size_t bytes, int device, struct stream *stream, bool shared,
                                  bool *waits);
 
-/* Takes a ready block above BLOCK_EXACT_UP_TO that is larger than `size`, but not much larger.
- * Returns NULL if there is none. */
-struct block *block_search_larger(size_t size, int device, struct stream *stream, bool shared);
+/* The bytes by which held blocks are of a larger class than the requests that they serve. Changed
+ * under tables_lock. */
+extern size_t block_pool_larger_bytes[MOST_DEVICES];
+
+/* Ends the count for a block that the program has freed. Under tables_lock. */
+void block_end_larger(struct block *block);
+
+/* Takes a ready block above BLOCK_EXACT_UP_TO that is larger than `size`, but not much larger, and
+ * by at most `room` bytes. Returns NULL if there is none. */
+struct block *block_search_larger(size_t size, size_t room, int device, struct stream *stream,
+                                  bool shared);
 
 /* Allows requests of this size to take larger blocks again: HIP has allocated a block of the size.
  */

@@ -89,18 +89,26 @@ static void request_harder(struct request *request, size_t exact) {
         (void)request_again(request);
 }
 
-/* Returns the size for which the library asks HIP. The size is exact if the bytes beyond the
- * requests would exceed the limit, or a sixteenth of the device. Otherwise a program that fills the
- * device with stock could lack memory. */
-static size_t size_for(int device, size_t bytes) {
-    const size_t size = block_class(bytes), exact = block_round(bytes);
+/* Returns how many more bytes the program's blocks may have beyond its requests. The limit and a
+ * sixteenth of the device bound these bytes: otherwise a program that fills the device with stock
+ * could lack memory. */
+static size_t slack_left(int device) {
     const size_t known = cache_limits.memory_bytes[device];
     const size_t total = eviction_total(device) / 16;
+    const size_t slack =
+        load_relaxed(&block_bytes[device].slack) + load_relaxed(&block_pool_larger_bytes[device]);
     size_t limit = known ? known : options.memory_limit_bytes;
     if (total && total < limit)
         limit = total;
-    const size_t slack = load_relaxed(&block_bytes[device].slack) + size - exact;
-    return limit && DOUBT(slack_exceeds_the_limit, slack > limit) ? exact : size;
+    if (!limit)
+        return SIZE_MAX;
+    return slack < limit ? limit - slack : 0;
+}
+
+/* Returns the size for which the library asks HIP. */
+static size_t size_for(int device, size_t bytes) {
+    const size_t size = block_class(bytes), exact = block_round(bytes);
+    return DOUBT(slack_exceeds_the_limit, size - exact > slack_left(device)) ? exact : size;
 }
 
 /* The search looks at the newest blocks only, so a miss does not take longer with more blocks. */
@@ -182,7 +190,7 @@ void *block_search(uint64_t bytes, int device, struct stream *order, bool shared
     struct block *block =
         serves ? block_search_pools(block_round(bytes), device, order, shared, &waits) : NULL;
     if (serves && !block && larger_may_be_idle(size, device))
-        block = block_search_larger(size, device, order, shared);
+        block = block_search_larger(size, slack_left(device), device, order, shared);
     if (block) {
         *error = hipSuccess;
         call_tell(CALL_HIT);

@@ -42,12 +42,15 @@ static bool ask_for_memory(uint64_t bytes) {
 static void report_refusal(hipError_t error, uint64_t bytes, int device) {
     const unsigned long long wanted = bytes;
     const bool is_short = PROOF(memory_was_refused, error == hipErrorOutOfMemory);
-    if (is_short && block_serves(bytes, device))
+    if (is_short && block_serves(bytes, device)) {
+        struct memory_account accounts[MOST_DEVICES] = {0};
+        block_count_held(accounts);
         report_failure(malloc_expression, error, &out_of_memory, wanted,
-                       (unsigned long long)block_reserved(device), device);
-    else
+                       (unsigned long long)accounts[device].allocated, device);
+    } else {
         report_failure(malloc_expression, error, is_short ? &out_of_uncounted_memory : NULL, wanted,
                        device);
+    }
 }
 
 /* Allocates if the stream's pool has no block for the request. */

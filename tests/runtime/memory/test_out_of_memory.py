@@ -87,7 +87,8 @@ def test_it_is_asked_in_each_mode(mgpu: Mgpu, mode: str) -> None:
         assert said["failed"] == []
 
 
-COUNTED = "the program holds 524288 bytes on device 0, and nothing is cached any more"
+HELD = 500 * KIB  # of a block of 512 KiB
+COUNTED = f"the program holds {HELD} bytes on device 0, and nothing is cached any more"
 
 #: For each case: the end of the message about a failed allocation.
 MESSAGES = {
@@ -108,10 +109,10 @@ MESSAGES = {
     HIPSTUB_MEMORY=str(MIB),
 )
 def test_the_message_names_the_held_bytes_if_they_are_counted(mgpu: Mgpu, case: str) -> None:
-    assert alloc(mgpu, 512 * KIB) != mgpu.null
+    assert alloc(mgpu, HELD) != mgpu.null
     if case == "reset":
         mgpu.stub.hipDeviceReset()
-        assert alloc(mgpu, 512 * KIB) != mgpu.null
+        assert alloc(mgpu, HELD) != mgpu.null
     mgpu.stderr()
     assert alloc(mgpu, MIB) == mgpu.null
     lines = mgpu.stderr().splitlines()

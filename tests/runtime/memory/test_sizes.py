@@ -279,6 +279,20 @@ def test_rounding_takes_at_most_a_sixteenth_of_the_device(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(HIPSTUB_MEMORY=str(1024 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
+def test_larger_blocks_take_at_most_a_sixteenth_of_the_device(mgpu: Mgpu) -> None:
+    """A block that serves a smaller request is lost to the program until it frees the block."""
+    stream = mgpu.StreamCreate()
+    for _ in range(2):
+        blocks = [alloc(mgpu, 14 * MIB, stream) for _ in range(70)]
+        for block in blocks:
+            mgpu.MemFree(block, stream)
+        small = [alloc(mgpu, 4 * MIB, stream) for _ in range(240)]
+        assert mgpu.stderr() == ""
+        for block in small:
+            mgpu.MemFree(block, stream)
+
+
 @in_child(HIPSTUB_MEMORY=str(512 * MIB))
 def test_near_the_capacity_with_one_idle_block_an_allocation_asks_hip_twice_at_most(
     mgpu: Mgpu,

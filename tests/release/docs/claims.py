@@ -283,11 +283,6 @@ CLAIMS += [
     ),
     Claim(
         FIGURES,
-        "Our graph takes {} to {} times as long as the graph by hand (paired ratios).",
-        (spread("graphs-cuda", GRAPH),),
-    ),
-    Claim(
-        FIGURES,
         "an empty LaunchHook adds {} µs (target: 3), and all calls through Python add {} µs "
         "(target: 8).",
         (

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering import toolchain
+from mgpu_rt._lowering import one_thread, toolchain
 from mgpu_rt._lowering.steps import Step
 from mgpu_rt._lowering.text import without_undefined
 from mgpu_rt._lowering.toolchain import Tool
@@ -17,7 +17,7 @@ DEFAULT_CHIP = "gfx90a"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
-RECIPE = 16
+RECIPE = 17
 
 # For kernels and host code. Operations of vector that have no instruction become loops. Kernels are
 # outlined first, because passes that simplify the code drop an empty gpu.launch.
@@ -69,7 +69,7 @@ class Pipeline:
     ``image`` is the form of the device code: bin, or for NVIDIA's chips also isa (PTX). ``first``
     are passes that run before the pipeline's passes, for operations that the pipeline does not
     accept. If ``lines`` is not empty, the pipeline adds line tables for a program of this name, but
-    only for AMD's chips.
+    only for AMD's chips. With ``linalg``, the host code's operations of linalg become kernels.
     """
 
     llvm: int
@@ -79,6 +79,7 @@ class Pipeline:
     first: str = ""
     lines: str = ""
     coroutines: bool = False
+    linalg: bool = False
     features: str = ""
 
     @property
@@ -107,7 +108,7 @@ class Pipeline:
 
     def steps(self) -> list[Step]:
         """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
-        named = self._naming_steps()
+        before = [*self._naming_steps(), *self._linalg_steps()]
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
         # gpu-to-llvm makes events of the tokens that an async.execute yields. LLVM 21's would leave
         # loops that later passes do not lower.
@@ -118,10 +119,10 @@ class Pipeline:
         )
         passes += f",{LINES_PASS}" if self.lines else ""
         if self.llvm == self.device_llvm:
-            return [*named, *self._device_steps(passes)]
+            return [*before, *self._device_steps(passes)]
         opt = toolchain.tool("mlir-opt", self.llvm)
         host = Step([opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()])
-        return [*named, *self._device_steps(), *([_ENDED_PTX] if self.nvidia else []), host]
+        return [*before, *self._device_steps(), *([_ENDED_PTX] if self.nvidia else []), host]
 
     def _naming_steps(self) -> list[Step]:
         """Returns the steps that write each operation's file name and line into the program. A tool
@@ -132,6 +133,21 @@ class Pipeline:
         name = re.sub(r"[\\&|]", r"\\\g<0>", name)
         shown = Step([toolchain.tool("mlir-opt", self.device_llvm), *self._shown_lines()])
         return [shown, Step(["sed", f's|loc("<stdin>":|loc("{name}":|g'])]
+
+    def _linalg_steps(self) -> list[Step]:
+        """Returns the steps that put a loop around each operation of linalg without a parallel
+        one. Messages of later steps still name the program's lines."""
+        if not self.linalg:
+            return []
+        opt = toolchain.tool("mlir-opt", self.device_llvm)
+        passes = f"--pass-pipeline=builtin.module({one_thread.PASSES})"
+        return [
+            Step([opt, passes, "--mlir-print-debuginfo"]),
+            Step(
+                edit=one_thread.with_loops,
+                words="puts a loop around each operation of linalg without a parallel loop",
+            ),
+        ]
 
     def _shown_lines(self) -> list[str]:
         return ["--mlir-print-debuginfo"] if self.lines else []
@@ -156,7 +172,7 @@ class Pipeline:
 
     def device_steps(self) -> list[Step]:
         """Returns the steps that compile a program's gpu.modules. Raises ToolchainMissing."""
-        return [*self._naming_steps(), *self._device_steps()]
+        return [*self._naming_steps(), *self._linalg_steps(), *self._device_steps()]
 
 
 #: The metadata of a hidden argument in MLIR's text, as LLVM writes it and as HIP 5.2 can read it.

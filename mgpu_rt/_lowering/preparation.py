@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import host_memory
+from mgpu_rt._lowering.one_thread import PROGRAM
 from mgpu_rt._lowering.pipelines import Pipeline
 from mgpu_rt._lowering.text import code
 from mgpu_rt._lowering.toolchain import LoweringFailed
@@ -92,7 +93,8 @@ class Preparation:
 
     def of(self, pipeline: Pipeline) -> Pipeline:
         """Returns the pipeline with this preparation."""
-        return replace(pipeline, first=self.first, coroutines=self.coroutines)
+        linalg = KERNELS in self.first
+        return replace(pipeline, first=self.first, coroutines=self.coroutines, linalg=linalg)
 
 
 def prepared(text: str, pipeline: Pipeline) -> Pipeline:
@@ -344,7 +346,7 @@ def _line(text: str, match: re.Match[str]) -> str:
 #: Patterns of tools' complaints, each with the advice; {} is the pattern's group.
 _ADVICE = (
     (
-        r"'gpu\.all_reduce'",
+        r"failed to legalize operation 'gpu\.all_reduce'",
         "MLIR lowers only a gpu.all_reduce that all threads of the workgroup reach: write "
         "`uniform` behind its operand",
     ),
@@ -420,5 +422,6 @@ def complaint(failed: LoweringFailed, program: str) -> str:
     if len(said) > _SHOWN:
         said = f"{said[:_SHOWN].rpartition(chr(10))[0]}\n..."
     if program == "-":
-        return said
+        return said.replace(PROGRAM, "<stdin>")
+    said = said.replace(PROGRAM, program)
     return said.replace("<stdin>", program if failed.reads_source else f"{program}, lowered")

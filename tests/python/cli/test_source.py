@@ -125,6 +125,53 @@ def test_narrow_floats_are_computed_in_f32(
     assert (done.returncode, done.stdout) == (0, f"{result}\n"), done.stderr
 
 
+#: Operations of linalg on the GPU's memory, of which two have a parallel loop.
+SERIAL = """#each = affine_map<(i) -> (i)>
+#first = affine_map<(i) -> (0)>
+#sum = {indexing_maps = [#each, #first], iterator_types = ["reduction"]}
+func.func @main() -> i64 {
+  %three = arith.constant 3 : i64
+  %c0 = arith.constant 0 : index
+  %a = gpu.alloc () : memref<10xi64>
+  %s = gpu.alloc () : memref<i64>
+  %one = gpu.alloc () : memref<1xi64>
+  linalg.fill ins(%three : i64) outs(%a : memref<10xi64>)
+  linalg.fill ins(%three : i64) outs(%s : memref<i64>)
+  linalg.dot ins(%a, %a : memref<10xi64>, memref<10xi64>) outs(%s : memref<i64>)
+  linalg.reduce { arith.addi } ins(%a : memref<10xi64>) outs(%s : memref<i64>) dimensions = [0]
+  linalg.fill ins(%three : i64) outs(%one : memref<1xi64>)
+  linalg.generic #sum ins(%a : memref<10xi64>) outs(%one : memref<1xi64>) {
+  ^bb0(%x: i64, %all: i64):
+    %is_large = arith.cmpi sgt, %x, %three : i64
+    %y = scf.if %is_large -> i64 {
+      scf.yield %x : i64
+    } else {
+      scf.yield %three : i64
+    }
+    %t = arith.addi %y, %all : i64
+    linalg.yield %t : i64
+  }
+  %h = memref.alloc() : memref<i64>
+  %h1 = memref.alloc() : memref<1xi64>
+  gpu.memcpy %h, %s : memref<i64>, memref<i64>
+  gpu.memcpy %h1, %one : memref<1xi64>, memref<1xi64>
+  %r = memref.load %h[] : memref<i64>
+  %r1 = memref.load %h1[%c0] : memref<1xi64>
+  %sum = arith.addi %r, %r1 : i64
+  return %sum : i64
+}
+"""
+
+
+@pytest.mark.parametrize("llvm", [22, pytest.param(19, marks=pytest.mark.check)])
+def test_linalg_without_a_parallel_loop_becomes_kernels(llvm: int, tmp_path: Path) -> None:
+    program = tmp_path / "serial.mlir"
+    program.write_text(SERIAL)
+    done = command("run", *SOFT, "--stats", "--llvm", llvm, program)
+    assert (done.returncode, done.stdout) == (0, f"{3 + 90 + 30 + 3 + 30}\n"), done.stderr
+    assert " 6 mgpuLaunchKernel\n" in done.stderr
+
+
 @pytest.mark.check
 def test_tasks_on_threads_run() -> None:
     """MLIR's async dialect: LLVM's opt splits its coroutines."""

@@ -15,6 +15,7 @@ from mgpu_rt._lowering.preparation import (
     NARROW_MATH,
     REGIONS,
     SINES,
+    advice,
     preparation,
 )
 from tests.support import lower
@@ -205,6 +206,17 @@ def test_wrong_code_for_reductions_is_told(operation: str, said: str) -> None:
     """With 96 threads MLIR's code for all_reduce adds some values twice, and others never."""
     (told,) = preparation(LAUNCH.replace("%s", f"{operation} : i32\n")).told
     assert "(line 2): for AMD's GPUs MLIR's code " in told and said in told
+
+
+@pytest.mark.parametrize(
+    ("complaint", "is_advised"),
+    [
+        ("failed to legalize operation 'gpu.all_reduce' that was explicitly marked illegal", True),
+        ("custom op 'gpu.all_reduce' invalid op kind", False),
+    ],
+)
+def test_an_error_of_syntax_gets_no_advice(complaint: str, is_advised: bool) -> None:
+    assert bool(advice(f"<stdin>:8:30: error: {complaint}")) == is_advised
 
 
 def test_a_kernel_on_registered_memory_is_told() -> None:

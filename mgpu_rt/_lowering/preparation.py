@@ -389,7 +389,7 @@ _ADVICE = (
         "set TMPDIR to a folder that can be written",
     ),
     (
-        r"@assert_msg|cf\.assert",
+        r"@assert_msg|operation 'cf\.assert'",
         "a kernel cannot end the program: take cf.assert out of the kernel, or store a flag that "
         "the host code tests",
     ),

@@ -213,6 +213,8 @@ def test_wrong_code_for_reductions_is_told(operation: str, said: str) -> None:
     [
         ("failed to legalize operation 'gpu.all_reduce' that was explicitly marked illegal", True),
         ("custom op 'gpu.all_reduce' invalid op kind", False),
+        ("note: see current operation: %1 = ... <{global_name = @assert_msg}>", True),
+        ("expected ','\n    cf.assert %q \"no\"\n", False),
     ],
 )
 def test_an_error_of_syntax_gets_no_advice(complaint: str, is_advised: bool) -> None:

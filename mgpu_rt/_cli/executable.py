@@ -8,6 +8,7 @@ import os
 import resource
 import shutil
 import signal
+import stat
 import struct
 import sys
 from collections.abc import Mapping
@@ -74,9 +75,30 @@ def _is_static(head: bytes) -> bool:
     return all(struct.unpack_from("<I", head, at)[0] != PT_INTERP for at in headers)
 
 
+def _is_privileged(path: str) -> bool:
+    """Returns True if a program gets privileges that this process lacks."""
+    if not _head(path):
+        return False  # a script gets none
+    file = os.stat(path)
+    is_group_set = file.st_mode & stat.S_ISGID and file.st_mode & stat.S_IXGRP
+    if file.st_mode & stat.S_ISUID and file.st_uid != os.getuid():
+        return True
+    if is_group_set and file.st_gid != os.getgid():
+        return True
+    try:
+        return os.getuid() != 0 and bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        return False  # it has none, or the file system keeps none
+
+
 def obstacle(program: str) -> str | None:
     """Returns why LD_PRELOAD has no effect on a program, with the remedy; None if LD_PRELOAD
     works."""
+    if _is_privileged(program):
+        return (
+            "it has privileges of its own (set-uid, set-gid or capabilities), so it ignores "
+            "LD_PRELOAD and the library's variables: run a copy, in which `cp` leaves them out"
+        )
     head = _head(program)  # empty for a script, and for a file about which nothing is known
     if not head or not _is_static(head):
         return None

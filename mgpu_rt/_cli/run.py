@@ -116,7 +116,7 @@ def run(
             f"mgpu_rt detects failures, but cannot be preloaded into '{program}': {reason}"
         )
     if reason:
-        click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt: {reason}", err=True)
+        click.echo(f"mgpu-rt: '{program}' runs without mgpu_rt preloaded: {reason}", err=True)
     if misplaced := [word for word in arguments if word.partition("=")[0] in _OPTIONS]:
         click.echo(
             f"mgpu-rt: {misplaced[0]} after '{program}' is an argument of the "

@@ -6,6 +6,7 @@ import errno
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -171,7 +172,26 @@ def test_a_static_program_runs_with_a_warning(flags: str, tmp_path: Path) -> Non
     for options in ((), ("--stats", "--hook", "trace")):
         result = command("run", *options, "--", static)
         assert result.returncode == 5
-        assert "runs without mgpu_rt: it is statically linked: link it dynamically" in result.stderr
+        said = "runs without mgpu_rt preloaded: it is statically linked: link it dynamically"
+        assert said in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a set-uid program")
+@pytest.mark.parametrize("mode", [0o4755, 0o2755])
+def test_a_set_uid_program_runs_with_a_warning(mode: int, program: Path, tmp_path: Path) -> None:
+    owned = Path(shutil.copy(program, tmp_path / "owned"))
+    owned.chmod(mode)  # it gets no privileges if the caller owns it
+    assert "preloaded" not in command("run", owned).stderr
+    os.chown(owned, 12345, 12345)  # whom the system's list of users lacks
+    owned.chmod(mode)
+    said = "it has privileges of its own (set-uid, set-gid or capabilities), so it ignores"
+    assert f"runs without mgpu_rt preloaded: {said}" in command("run", owned).stderr
+    refused = command("compare", "--", owned)
+    assert refused.returncode == 2 and said in refused.stderr
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", owned, copy], check=True)
+    done = command("run", "--stats", copy)
+    assert done.returncode == 3 and "mgpuStreamCreate" in done.stderr
 
 
 def test_a_truncated_elf_file_is_left_to_the_kernel(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ install-files:
 	$(INSTALL) -m 644 docs/*.md docs/*.png '$(DESTDIR)$(DOCDIR)/docs'
 	$(INSTALL) -m 644 docs/record/*.md '$(DESTDIR)$(DOCDIR)/docs/record'
 	$(HOST_PYTHON) csrc/packaging/man.py '$(DESTDIR)$(MANDIR)/man1/mgpu-rt.1'
-	sed 's|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$(HOME_DIR)|' csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
+	home=$$(realpath -ms --relative-to='$(BINDIR)' '$(HOME_DIR)') && \
+		sed "s|@PYTHON@|$(INSTALL_PYTHON)|;s|@HOME@|$$home|" csrc/packaging/mgpu-rt.in > '$(DESTDIR)$(BINDIR)/mgpu-rt'
 	chmod 755 '$(DESTDIR)$(BINDIR)/mgpu-rt'
 
 uninstall:

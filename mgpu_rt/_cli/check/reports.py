@@ -307,7 +307,8 @@ def _bytes(count: int) -> str:
 
 
 def _allocation(allocation: dict[str, Any]) -> str:
-    return f"{_name(allocation)} has {_bytes(allocation['bytes'])} at 0x{allocation['address']:x}"
+    whose = " (the program's or HIP's)" if allocation["memory"] == "registered" else ""
+    return f"{_name(allocation)}{whose} has {_bytes(allocation['bytes'])} at 0x{allocation['address']:x}"
 
 
 def _name(allocation: dict[str, Any]) -> str:

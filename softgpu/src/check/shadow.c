@@ -206,13 +206,21 @@ static struct softgpu_finding find_mapped(uint64_t va, uint64_t bytes,
     return after || before ? allow(va, va + bytes) : allow(range->va, range->va + range->size);
 }
 
+/* Returns how far behind a block an address still counts as the block's. Registered memory has no
+ * guard, so an address far behind it may be meant for other memory. */
+static uint64_t reach(const struct softgpu_block *block) {
+    if (!block->registered)
+        return softgpu_check_guard(block->size);
+    return block->size > PAGE ? block->size : PAGE;
+}
+
 /* Returns the verdict on an access to an unmapped address. The address may lie in the guard behind
  * the lower block, or just below the upper block. The verdict concerns the nearer block. */
 static struct softgpu_finding find_unmapped(uint64_t va, const struct softgpu_block *below,
                                             const struct softgpu_block *above) {
     uint64_t behind = below ? va - end_of(below) : UINT64_MAX;
     uint64_t before = above ? above->va - va : UINT64_MAX;
-    bool in_guard = below && behind < softgpu_check_guard(below->size);
+    bool in_guard = below && behind < reach(below);
     if (above && (before <= PAGE || in_guard) && before < behind)
         return outside(above);
     return in_guard ? outside(below) : (struct softgpu_finding){.verdict = SOFTGPU_UNMAPPED};

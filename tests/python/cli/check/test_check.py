@@ -252,6 +252,61 @@ def test_memory_of_the_host_is_named(tmp_path: Path) -> None:
     assert "4 bytes: memory of the host that is not registered (gpu.host_register" in done.stderr
 
 
+WILD = """
+func.func @main() {
+  %one = arith.constant 1 : index
+  %far = arith.constant 300000 : index
+  %memory = gpu.alloc () : memref<100xi64>
+  gpu.launch blocks(%a, %b, %c) in (%x = %one, %y = %one, %z = %one)
+             threads(%d, %e, %f) in (%i = %one, %j = %one, %k = %one) {
+    %number = memref.load %memory[%far] : memref<100xi64>
+    memref.store %number, %memory[%d] : memref<100xi64>
+    gpu.terminator
+  }
+  return
+}
+"""
+
+
+def test_a_wild_access_names_no_memory_that_hip_registered(tmp_path: Path) -> None:
+    """The address lies 286 KB behind memory that HIP has registered for its own use."""
+    source = tmp_path / "wild.mlir"
+    source.write_text(WILD)
+    done = check("--", program(source))
+    assert done.returncode == 1
+    assert "loads 8 bytes" in done.stderr and "registered" not in done.stderr
+
+
+REGISTERED = """
+func.func @main() {
+  %one = arith.constant 1 : index
+  %behind = arith.constant 1001 : index
+  %number = arith.constant 1.0 : f32
+  %memory = memref.alloc() : memref<1000xf32>
+  %any = memref.cast %memory : memref<1000xf32> to memref<*xf32>
+  gpu.host_register %any : memref<*xf32>
+  %all = memref.cast %memory : memref<1000xf32> to memref<?xf32>
+  %device = call @mgpuMemGetDeviceMemRef1dFloat(%all) : (memref<?xf32>) -> memref<?xf32>
+  gpu.launch blocks(%a, %b, %c) in (%x = %one, %y = %one, %z = %one)
+             threads(%d, %e, %f) in (%i = %one, %j = %one, %k = %one) {
+    memref.store %number, %device[%behind] : memref<?xf32>
+    gpu.terminator
+  }
+  gpu.host_unregister %any : memref<*xf32>
+  return
+}
+func.func private @mgpuMemGetDeviceMemRef1dFloat(memref<?xf32>) -> (memref<?xf32>)
+"""
+
+
+def test_an_access_behind_registered_memory_names_it(tmp_path: Path) -> None:
+    source = tmp_path / "registered.mlir"
+    source.write_text(REGISTERED)
+    done = check("--", program(source))
+    assert ", 4 bytes behind registered memory [out-of-bounds]" in done.stderr
+    assert "registered memory (the program's or HIP's) has 4,000 bytes at " in done.stderr
+
+
 # ---- no false report ----
 
 

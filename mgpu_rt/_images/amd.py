@@ -29,7 +29,10 @@ def describe(image: ImageDescription, elf: Elf) -> None:
     image.target = target.partition("--")[2] or target if target else None
     image.kernels = [_kernel(kernel) for kernel in _maps(metadata, "amdhsa.kernels")]
     image.globals = globals_of(elf)
-    image.settable = any(not name.endswith(_DESCRIPTOR) for name in elf.exports)
+    written = {variable.name for variable in image.globals}
+    image.settable = [
+        name for name in elf.exports if not name.endswith(_DESCRIPTOR) and name not in written
+    ]
     image.undefined = elf.undefined
     if elf.type == RELOCATABLE:
         image.unread = "it is not linked yet: HIP takes what ld.lld makes of it"

@@ -105,7 +105,7 @@ class ImageDescription:
     version: int | str | None = None  # of a code object; of PTX, as text
     kernels: list[KernelDescription] = field(default_factory=list)
     globals: list[Global] = field(default_factory=list)
-    settable: bool = False  # the host can set one of its constants by name
+    settable: list[str] = field(default_factory=list)  # constants that the host can set by name
     undefined: list[str] = field(default_factory=list)  # what a code object needs of others
     entries: list[ImageDescription] = field(default_factory=list)
     size: int = 0  # 0: not known

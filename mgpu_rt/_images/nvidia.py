@@ -45,7 +45,8 @@ def describe_cubin(image: ImageDescription, elf: Elf) -> None:
         content = image.content[section.offset : section.offset + section.size] if section else b""
         image.kernels.append(_cubins_kernel(name, content))
     image.globals = globals_of(elf)
-    image.settable = any(s.size and s.name.startswith(_CONSTANTS) for s in elf.sections)
+    constants = (s for s in elf.sections if s.size and s.name.startswith(_CONSTANTS))
+    image.settable = [section.name for section in constants]
 
 
 def describe_ptx(image: ImageDescription) -> None:
@@ -59,7 +60,7 @@ def describe_ptx(image: ImageDescription) -> None:
         kernel = _kernel(_decoded(name), _declared(parameters), threads)
         kernels.setdefault(kernel.name, kernel)  # the first kernel of a name counts
     image.kernels = [*kernels.values()]
-    image.settable = bool(_CONSTANT.search(text))
+    image.settable = [".const"] if _CONSTANT.search(text) else []
     image.globals = [
         Global(_decoded(name), _bytes(bits, dimensions))
         for bits, name, dimensions in _VARIABLE.findall(text)

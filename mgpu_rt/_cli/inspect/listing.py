@@ -75,6 +75,8 @@ def _facts(image: ImageDescription) -> list[tuple[str, str]]:
     if image.globals:
         named = (f"{variable.name} ({_bytes(variable.size)})" for variable in image.globals)
         rows.append(("writable", ", ".join(named)))
+    if image.settable:
+        rows.append(("constant", f"{', '.join(image.settable)}: the host can set it by name"))
     if image.undefined:
         rows.append(("undefined", ", ".join(image.undefined)))
     if image.unread:

@@ -57,12 +57,15 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
     for module in run.modules:
         if module.why and module.driver_loads >= 2:
             kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
-            globals_ = "names the globals: make them constants, or pass them to the kernel in a "
+            globals_ = (
+                'names the globals: make them private constants (`memref.global "private" '
+                "constant`), or pass them to the kernel in a buffer."
+            )
             yield Advice(
                 f"A module is loaded {module.driver_loads:,} times: {module.why}",
                 f"Image {module.image} ({size(module.bytes)}{kernels}).",
                 "`mgpu-rt inspect PROGRAM` "
-                + (f"{globals_}buffer." if "global" in module.why else "shows the image."),
+                + (globals_ if "global" in module.why else "shows the image."),
             )
     cache = run.caches.get("streams")
     made, gone = _sum(run, "mgpuStreamCreate").calls, _sum(run, "mgpuStreamDestroy").calls
@@ -72,8 +75,8 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
             f"{cache.misses:,} of {made:,} streams came from the driver; the program "
             f"destroyed {gone:,}.",
             "End each chain of tokens by a `gpu.wait` without `async`: MLIR then destroys the "
-            "chain's stream, and the library reuses it. MLIR never destroys the stream of a chain "
-            "that joins another by `gpu.wait async`; such a stream costs one hipStreamCreate.",
+            "chain's stream, and the library reuses it. List a token of each chain there, even if "
+            "a `gpu.wait async` joined the chain to another.",
         )
     if run.made.waits >= MANY:
         yield Advice(
@@ -81,7 +84,8 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
             f"{run.made.waits:,} blocks came from the driver while freed blocks "
             "of their size waited for a stream at work.",
             "Let `gpu.dealloc` depend on the last token of each chain that uses the buffer, and "
-            "end a round by a `gpu.wait` without `async` if its results are needed anyway.",
+            "end a round by a `gpu.wait` without `async` if its results are needed anyway. Threads "
+            "that work at once also need blocks of their own: this needs no change.",
         )
 
 

@@ -354,6 +354,7 @@ def test_advice_on_memory_that_waits_names_what_mlir_can_do(tmp_path: Path) -> N
     (found,) = advice(read(tmp_path, s=recorded.statistics(made={**reasons, "waits": 100})))
     assert found.evidence.startswith("100 blocks came from the driver")
     assert "`gpu.dealloc`" in found.step
+    assert "Threads that work at once also need blocks of their own" in found.step
     assert advice(read(tmp_path, s=recorded.statistics(made={**reasons, "waits": 9}))) == []
 
 

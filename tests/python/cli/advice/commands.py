@@ -310,6 +310,21 @@ REPORT = {
         "mgpu-rt lower --llvm 19 globals.mlir -o globals.o && {0}globals.o",
         (0, "launches (4 bytes)"),
     ),
+    "a module with a constant that the host can set": (
+        f"{RUN} --llvm 19 --stats-json s.json constant.mlir; {PAGE} s.json; "
+        "mgpu-rt lower --llvm 19 constant.mlir -o constant.o && mgpu-rt inspect constant.o",
+        r"make them private constants .*\n(?s:.*)constant +(launches): the host can set it",
+        'sed \'s/global constant @{0}/global "private" constant @{0}/\' constant.mlir > own.mlir && '
+        f"{RUN} --llvm 19 --stats-json s.json own.mlir; {SHOW}",
+        (0, "modules 19 1 0 95.0 %"),
+    ),
+    "streams of chains that join": (
+        f"{RUN} --stats-json s.json forkjoin.mlir; {PAGE} s.json",
+        r"List a token of each chain there, even if a <code>gpu.wait async</code> joined the chain",
+        "sed 's/gpu.wait .%freed/&, %x2, %y2/' forkjoin.mlir > all.mlir && "
+        f"{RUN} --stats-json s.json all.mlir; {SHOW}",
+        (0, "streams 57 3 0 95.0 %"),
+    ),
     "streams that are never destroyed": (
         f"{RUN} --stats-json s.json open.mlir; {PAGE} s.json",
         r"End each chain of tokens by a <code>gpu.wait</code> without <code>async</code>: MLIR",

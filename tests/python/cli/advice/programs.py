@@ -433,6 +433,20 @@ def reduces(reduction: str) -> str:
 #: A workgroup of two waves; LLVM leaves out a barrier for one.
 WAVES = reduces(BRANCHES).replace("constant 64", "constant 128")
 THREE, TWENTY = (program(ROOT / "examples" / PRINTS, steps) for steps in (3, 20))
+#: A kernel adds a constant that the host can find by its name, in place of a counter.
+CONSTANT = program(SOURCES["globals"], 20)
+for old, new in (
+    (
+        "llvm.mlir.global external @launches(0 : i32) {addr_space = 1 : i32} : i32",
+        "memref.global constant @launches : memref<1xi32> = dense<1>",
+    ),
+    ("llvm.mlir.addressof @launches : !llvm.ptr<1>", "memref.get_global @launches : memref<1xi32>"),
+    ("%old = llvm", "%at = arith.constant 0 : index\n%old = llvm"),
+    ("llvm.load %address :", "memref.load %address[%at] :"),
+    ("!llvm.ptr<1> -> i32", "memref<1xi32>"),
+    ("llvm.store %new, %address : i32, !llvm.ptr<1>", ""),
+):
+    CONSTANT = CONSTANT.replace(old, new)
 #: Programs that the commands find in their folder.
 PROGRAMS = {
     "far.mlir": FAR.read_text(),
@@ -501,6 +515,8 @@ PROGRAMS = {
     "allocator.c": ALLOCATOR_C,
     "cluster.mlir": program(SOURCES["cluster"], 1),
     "globals.mlir": program(SOURCES["globals"], 3),
+    "constant.mlir": CONSTANT,
+    "forkjoin.mlir": program(ROOT / "bench" / "programs" / "forkjoin.mlir", 20),
     "vecadd.mlir": program(SOURCES["vecadd"], 3),
     "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
     "closed.mlir": TWENTY,

@@ -308,7 +308,8 @@ def _bytes(count: int) -> str:
 
 def _allocation(allocation: dict[str, Any]) -> str:
     whose = " (the program's or HIP's)" if allocation["memory"] == "registered" else ""
-    return f"{_name(allocation)}{whose} has {_bytes(allocation['bytes'])} at 0x{allocation['address']:x}"
+    size, address = _bytes(allocation["bytes"]), allocation["address"]
+    return f"{_name(allocation)}{whose} has {size} at 0x{address:x}"
 
 
 def _name(allocation: dict[str, Any]) -> str:

@@ -39,7 +39,7 @@ def test_the_time_hook_has_a_line_for_each_kernel() -> None:
     *lines, warning = run("--hook", "time").stderr.splitlines()
     assert sorted(line.partition(",")[0] for line in lines) == [
         "halve: 2 launches",
-        "spoil: 1 launches",
+        "spoil: 1 launch",
     ]
     assert warning == "EMULATED: no GPU was timed"
 

@@ -314,7 +314,7 @@ REPORT = {
         f"{RUN} --llvm 19 --stats-json s.json constant.mlir; {PAGE} s.json; "
         "mgpu-rt lower --llvm 19 constant.mlir -o constant.o && mgpu-rt inspect constant.o",
         r"make them private constants .*\n(?s:.*)constant +(launches): the host can set it",
-        'sed \'s/global constant @{0}/global "private" constant @{0}/\' constant.mlir > own.mlir && '
+        "sed 's/constant @{0}/\"private\" &/' constant.mlir > own.mlir && "
         f"{RUN} --llvm 19 --stats-json s.json own.mlir; {SHOW}",
         (0, "modules 19 1 0 95.0 %"),
     ),

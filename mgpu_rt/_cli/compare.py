@@ -88,7 +88,7 @@ def compare(
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
-        told = [tables.ONCE] if len(files) == 2 else []
+        told = [f"{tables.ONCE}."] if len(files) == 2 else []
     if page:
         _write(page, program, sides, told)
     if page == "-" or len(files) == 1:
@@ -104,7 +104,7 @@ def _measured(
     """Runs the program. Returns a run of each side, and sentences about the runs."""
     from mgpu_rt._cli.stats import runs
     from mgpu_rt._cli.stats.statistics import devices
-    from mgpu_rt._cli.stats.tables import ONCE, Side
+    from mgpu_rt._cli.stats.tables import MEASURED, Side
 
     how = " ".join(_OPTIONS[name] for name in variables)
     modes = (runs.STOCK, runs.Mode(how or "mgpu_rt", variables))
@@ -115,7 +115,7 @@ def _measured(
     ]
     seconds = ([run.seconds for run in each] for each in found)
     warning = next((one.warning for one in devices(side.run for side in sides)), "")
-    told = [ONCE if repeat == 1 else runs.sentence(*seconds, warning)]
+    told = [MEASURED if repeat == 1 else runs.sentence(*seconds, warning)]
     if "MGPU_RT_SYNC" in variables and not sides[-1].run.postponed:
         told.append(runs.NEVER_LAZY)
     return sides, [*told, *([runs.output_sentence(found, how)] if how else [])]

@@ -154,7 +154,10 @@ def _other(report: Report) -> list[str]:
             "thread make it; in a loop, a gpu.barrier in each round would order them"
         )
     elif _group(other) == _group(report):
-        advice = "nothing orders the two waves: a gpu.barrier between the accesses would"
+        advice = (
+            "nothing orders the two waves: a gpu.barrier between the accesses would; a value that "
+            "is read, changed and stored again needs memref.atomic_rmw"
+        )
     else:
         advice = "nothing orders workgroups of one launch: two launches would, or atomic accesses"
     does = _ACCESS[other["access"]] if "access" in other else "accesses"

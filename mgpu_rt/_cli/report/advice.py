@@ -47,13 +47,15 @@ def _of_processes(run: Statistics) -> Iterator[Advice]:
 
 def _of_caches(run: Statistics) -> Iterator[Advice]:
     if run.is_stock:
-        loads = plural(_sum(run, "mgpuModuleLoad").calls, "module load")
+        counted = plural(_sum(run, "mgpuModuleLoad").calls, "module load")
         yield Advice(
             "No cache was in use",
-            f"{loads} and no cache answered, as with MGPU_RT_CACHE=off.",
+            f"{counted} and no cache answered, as with MGPU_RT_CACHE=off.",
             "Leave MGPU_RT_CACHE unset.",
         )
         return
+    loads, unloads = (_sum(run, f"mgpuModule{name}").calls for name in ("Load", "Unload"))
+    keeps_modules = unloads < loads / 2
     for module in run.modules:
         if module.why and module.driver_loads >= 2:
             kernels = f" with {', '.join(module.kernels[:3])}" if module.kernels else ""
@@ -67,6 +69,12 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
                 "`mgpu-rt inspect PROGRAM` "
                 + (globals_ if "global" in module.why else "shows the image."),
             )
+        elif not module.why and module.driver_loads >= MANY and keeps_modules:
+            yield Advice(
+                f"A module is loaded {module.driver_loads:,} times: the program holds it",
+                f"Image {module.image}. The library reuses a module that the program has unloaded.",
+                "Load the image once, or call mgpuModuleUnload after the last launch of each load.",
+            )
     cache = run.caches.get("streams")
     made, gone = _sum(run, "mgpuStreamCreate").calls, _sum(run, "mgpuStreamDestroy").calls
     if cache and cache.misses >= MANY and cache.misses > cache.hits and gone < made / 2:
@@ -74,9 +82,9 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
             "Streams are not reused",
             f"{cache.misses:,} of {made:,} streams came from the driver; the program "
             f"destroyed {gone:,}.",
-            "End each chain of tokens by a `gpu.wait` without `async`: MLIR then destroys the "
-            "chain's stream, and the library reuses it. List a token of each chain there, even if "
-            "a `gpu.wait async` joined the chain to another.",
+            "End each chain of tokens by a `gpu.wait` without `async` (in C: mgpuStreamDestroy): "
+            "MLIR then destroys the chain's stream, and the library reuses it. List a token of "
+            "each chain there, even if a `gpu.wait async` joined the chain to another.",
         )
     if run.made.waits >= MANY:
         yield Advice(

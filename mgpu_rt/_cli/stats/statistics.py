@@ -104,7 +104,8 @@ class Made(_Sum):
         return (
             f"memory that the driver allocated: {self.first_use} at first use, {self.size} as "
             f"cached blocks had other sizes, {self.waits} as cached blocks waited for a stream, "
-            f"{self.limit} after the limit; blocks that other code freed: {self.other_code}"
+            f"{self.limit} as such blocks had gone back to HIP; blocks that HIP no longer knew at "
+            f"their free: {self.other_code}"
         )
 
 

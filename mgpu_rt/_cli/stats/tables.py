@@ -65,14 +65,15 @@ DIFFERENT = "The sides made different calls, so the totals do not compare."
 
 GRAPHS = (
     "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5 "
-    "-- PROGRAM` compares the times of whole runs."
+    "-- PROGRAM` compares whole runs of one program, with stock's behaviour and with the cache."
 )
 
 FEWEST = 100  # calls of one side, for a ratio
 ONCE = (
     f"Each side ran once, so a row may differ by chance, and fewer than {FEWEST} calls have no "
-    "ratio: `mgpu-rt compare --repeat 5 -- PROGRAM` compares whole runs."
+    "ratio"
 )
+MEASURED = f"{ONCE}: `mgpu-rt compare --repeat 5 -- PROGRAM` compares whole runs."
 
 Counted = TypeVar("Counted")
 

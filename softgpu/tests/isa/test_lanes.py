@@ -94,6 +94,7 @@ DPP = {
     "row_half_mirror": within_row(lambda n: n & 8 | 7 - (n & 7)),
     "row_bcast:15": lambda n: (n & ~15) - 1 if n >= 16 else None,
     "row_bcast:31": lambda n: 31 if n >= 32 else None,
+    "row_newbcast:6": within_row(lambda n: 6),
 }
 
 
@@ -115,10 +116,7 @@ def dpp(control: str, rows: int, banks: int, bound: bool) -> Expected:
 @on_targets(*TARGETS, seldom=("gfx906", "gfx908", "gfx942"))
 def test_dpp_moves_between_lanes(target: str) -> None:
     cases = {}
-    controls = [c for c in DPP]
-    if target == "gfx90a":
-        DPP["row_newbcast:6"] = within_row(lambda n: 6)
-        controls.append("row_newbcast:6")
+    controls = [c for c in DPP if target == "gfx90a" or "newbcast" not in c]
     for control in controls:
         for rows, banks, bound in ((15, 15, False), (15, 15, True), (10, 15, True), (15, 6, False)):
             words = f"{control} row_mask:{rows:#x} bank_mask:{banks:#x}" + " bound_ctrl:0" * bound

@@ -266,6 +266,14 @@ def with_modules(**changes: Any) -> dict[str, Any]:
     return recorded.statistics(modules=[recorded.module(**changes)])
 
 
+def loaded(loads: int, unloads: int) -> Any:
+    """Returns the statistics of a program that loads one image, and unloads it so often."""
+    run = with_modules(driver_loads=loads, why=None)
+    run["abi"]["mgpuModuleLoad"] = {"calls": loads, "ns": 10}
+    run["abi"]["mgpuModuleUnload"] = {"calls": unloads, "ns": 10}
+    return run
+
+
 def undestroyed(**values: int) -> dict[str, Any]:
     """Returns statistics of a program that destroys no stream."""
     whole = counted("cache", "streams", evictions=0, **values)
@@ -283,6 +291,11 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "A module is loaded 100 times: writable globals",
         {"s": with_modules(driver_loads=100, why="writable globals")},
         {"s": with_modules(driver_loads=1, why="writable globals")},
+    ),
+    (
+        "A module is loaded 100 times: the program holds it",
+        {"s": loaded(100, unloads=0)},
+        {"s": loaded(100, unloads=100)},
     ),
     (
         "Streams are not reused",

@@ -70,7 +70,9 @@ def check(many: int, exclusive: str, size: int = 256) -> None:
         assert after.per_iteration(native.STUB.name) <= MOST * before.per_iteration(
             native.STUB.name
         ), kind
-        assert after.system_calls <= before.system_calls, kind
+        # The test's own threads may sleep once at each of two barriers.
+        slept = 4 if "two threads" in kind else 0
+        assert after.system_calls <= before.system_calls + slept, kind
         assert after.per_iteration() <= MOST * before.per_iteration(), kind
 
 

@@ -213,5 +213,6 @@ void device_choose(void) {
 }
 
 bool device_memory_number(void *memory, uint64_t *number) {
+    *number = 0; /* AMD's HIP 5.2.3 writes 32 bits */
     return device_answered(hip.PointerGetAttribute(number, hipPointerAttributeBufferId, memory));
 }

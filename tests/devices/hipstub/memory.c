@@ -392,7 +392,7 @@ hipError_t emu_hipPointerGetAttribute(void *value, int attribute, void *address)
     if (value == NULL || block == NULL || block->kind == MEMORY_FREED)
         return hipErrorInvalidValue;
     if (attribute == BUFFER_ID)
-        *(uint64_t *)value = block->number;
+        *(uint32_t *)value = (uint32_t)block->number; /* as AMD's HIP 5.2.3 */
     else if (attribute == DEVICE_ORDINAL)
         *(int *)value = block->device;
     else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mgpu_rt
 from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import code_object
 from tests.support.known import alloc
@@ -96,6 +97,14 @@ def test_shared_memory_above_the_limit_is_given_back(mgpu: Mgpu) -> None:
     for block in blocks:
         free(mgpu, block, stream)
     assert mgpu.stub.hipstub_live(b"bytes") <= 256 * KIB
+
+
+@in_child(policies=("builtin",), backends=("stub", "softgpu"))
+def test_shared_memory_serves_again_if_hip_numbers_it_by_32_bits(mgpu: Mgpu) -> None:
+    """AMD's HIP 5.2.3 leaves the upper half of hipPointerAttributeBufferId as it was."""
+    for _ in range(3):
+        free(mgpu, shared(mgpu, KIB))
+    assert mgpu_rt.stats()["cache"]["memory"]["misses"] == 1
 
 
 # ---- running out ---------------------------------------------------------------------------------

@@ -96,14 +96,16 @@ def _key(launch: RecordedLaunch) -> tuple[str, int]:
 
 def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:
     """Pairs launches: by name if both sides launch equal kernels equally often, because threads may
-    launch in any order; else by position. If the numbers of launches differ, the pairs end at the
-    first other name. Returns the pairs, and a line about the point where the runs diverge, if any.
-
-    If one kernel changes, MLIR gives new numbers to all kernel names.
+    launch in any order; else by position. If one kernel changes, MLIR gives new numbers to all
+    kernel names. The pairs are by position, too, if more launches then leave equal memory. If the
+    numbers of launches differ, the pairs end at the first other name. Returns the pairs, and a line
+    about the point where the runs diverge, if any.
     """
     there = {_key(launch): launch for launch in after}
     if sorted(map(_key, before)) == sorted(there):
-        after = [there[_key(launch)] for launch in before]
+        named = [there[_key(launch)] for launch in before]
+        if _equal(before, named) >= _equal(before, after):
+            after = named
     pairs: list[Pair] = []
     for pair in map(Pair, range(1, len(before) + 1), before, after):
         sizes = [[block.size for block in launch.blocks] for launch in pair[1:]]
@@ -119,6 +121,16 @@ def matched(before: Launches, after: Launches) -> tuple[list[Pair], str]:
         return pairs, ""
     counts = f"{len(before)} launches before, {len(after)} after"
     return pairs, f"the runs diverge after launch {len(pairs)}: {counts}"
+
+
+def _equal(before: Launches, after: Launches) -> int:
+    """Returns how many launches found equal memory and left equal memory."""
+    pairs = zip(before, after, strict=True)
+    return sum(_memory(one) == _memory(two) for one, two in pairs)
+
+
+def _memory(launch: RecordedLaunch) -> list[tuple[int, str, str]]:
+    return [(block.size, block.before, block.after) for block in launch.blocks]
 
 
 def _two(words: Sequence[str]) -> str:

@@ -112,6 +112,15 @@ def test_launches_are_paired(before: str, after: str, pairs: int, words: str) ->
         assert all(pair.before.label == pair.after.label for pair in found)
 
 
+def test_launches_with_other_numbers_are_paired_by_what_they_leave() -> None:
+    """A gpu.launch in place of an operation of linalg gives all kernels other numbers."""
+    before = [launch("k", found="0", left="1"), launch("k_0", found="1", left="2")]
+    after = [launch("k_0", found="0", left="1"), launch("k", found="1", left="2")]
+    pairs, parting = matched(before, after)
+    assert [(pair.before.label, pair.after.label) for pair in pairs] == [("k", "k_0"), ("k_0", "k")]
+    assert parting == ""
+
+
 def test_a_launch_on_other_blocks_parts_the_runs() -> None:
     other = dataclasses.replace(launch("b"), blocks=(Block(0, 32, "a", "b"),))
     found, parting = matched(launches("ab"), [launch("a"), other])

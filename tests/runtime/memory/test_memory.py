@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mgpu_rt
 from tests.support.child import Mgpu, in_cases, in_child
 from tests.support.images import code_object
 from tests.support.known import alloc
@@ -104,7 +103,7 @@ def test_shared_memory_serves_again_if_hip_numbers_it_by_32_bits(mgpu: Mgpu) -> 
     """AMD's HIP 5.2.3 leaves the upper half of hipPointerAttributeBufferId as it was."""
     for _ in range(3):
         free(mgpu, shared(mgpu, KIB))
-    assert mgpu_rt.stats()["cache"]["memory"]["misses"] == 1
+    assert mgpu.stats()["cache"]["memory"]["misses"] == 1
 
 
 # ---- running out ---------------------------------------------------------------------------------

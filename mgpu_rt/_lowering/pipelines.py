@@ -110,7 +110,7 @@ class Pipeline:
         """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
         before = [*self._naming_steps(), *self._linalg_steps()]
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
-        # gpu-to-llvm makes events of the tokens that an async.execute yields. LLVM 21's would leave
+        # gpu-to-llvm makes events of the tokens that an async.execute yields. LLVM 19's would leave
         # loops that later passes do not lower.
         tasks = f"gpu-to-llvm,{TASKS}" if self.llvm >= 22 else TASKS
         passes = passes.format(

@@ -147,8 +147,9 @@ def preparation(text: str) -> Preparation:
         told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
         if given := _GIVEN_TOKENS.search(text):
             told[-1] += (
-                f", and {given[0]} ({_line(text, given)}) has some: MLIR may wait for one stream "
-                "twice, so write async everywhere in a function, or nowhere"
+                f", and {given[0]} ({_line(text, given)}) has some: MLIR orders these, too, "
+                "and may wait for one stream twice, so write async everywhere in a function, or "
+                "nowhere"
             )
     for operation, expand in _EXPANDED:
         if found := operation.search(text):

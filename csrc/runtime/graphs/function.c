@@ -165,7 +165,7 @@ static void refuse(struct replayed *state, const char *name) {
 /* ---- arguments ---- */
 
 static struct advice changing = {
-    .text = "'%s' ran without a graph: each of its %d calls had other arguments than the four "
+    .text = "'%s' ran without a graph: each of its %d calls had other arguments than the %d "
             "calls before, and a graph keeps the arguments of the call that built it"};
 
 /* Finds the entry for calls with these arguments on the current device. The first call with new
@@ -193,7 +193,7 @@ static struct known_call *take_known(struct replayed *state, const char *name,
     oldest->last = state->calls;
     memcpy(oldest->arguments, arguments, state->bytes);
     if (++state->unknown == PAYS)
-        report_once(&changing, name, PAYS);
+        report_once(&changing, name, PAYS, ORDERS);
     return oldest;
 }
 

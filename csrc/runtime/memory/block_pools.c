@@ -291,14 +291,10 @@ static struct queue *list_in(struct block_pool *pool, size_t size) {
 
 size_t block_pool_larger_bytes[MOST_DEVICES];
 
-static void count_larger(struct block *block, size_t bytes) {
+void block_count_larger(struct block *block, size_t bytes) {
     size_t *counted = &block_pool_larger_bytes[block->device];
     store_relaxed(counted, *counted + bytes - block->larger);
     block->larger = bytes;
-}
-
-void block_end_larger(struct block *block) {
-    count_larger(block, 0);
 }
 
 /* Puts a block that is not in the index, has several fences, or finds no empty way. */
@@ -312,7 +308,7 @@ static __attribute__((noinline)) void put_slow(struct block *block) {
             pool = make_pool(stream, block->device);
     }
     pthread_mutex_lock(&tables_lock);
-    block_end_larger(block);
+    block_count_larger(block, 0);
     if (!pool)
         make_loose(block);
     else if (!put_into_way(pool, block)) /* from here on another thread may take the block */
@@ -503,7 +499,7 @@ struct block *block_search_larger(size_t size, size_t room, int device, struct s
     store_relaxed(count, (unsigned char)(counted + 1));
     pthread_mutex_lock(&tables_lock);
     block_leave_index(block); /* so that the block's next free is slow, and ends the count */
-    count_larger(block, block->size - size);
+    block_count_larger(block, block->size - size);
     pthread_mutex_unlock(&tables_lock);
     return block;
 }

@@ -86,8 +86,9 @@ struct block *block_search_pools(size_t bytes, int device, struct stream *stream
  * under tables_lock. */
 extern size_t block_pool_larger_bytes[MOST_DEVICES];
 
-/* Ends the count for a block that the program has freed. Under tables_lock. */
-void block_end_larger(struct block *block);
+/* Counts these bytes of a block that serves a smaller request; 0 once the program has freed it.
+ * Under tables_lock. */
+void block_count_larger(struct block *block, size_t bytes);
 
 /* Takes a ready block above BLOCK_EXACT_UP_TO that is larger than `size`, but not much larger, and
  * by at most `room` bytes. Returns NULL if there is none. */

@@ -156,7 +156,7 @@ void block_remove(struct block *block) {
         store_relaxed(&held->large, held->large - block->size);
     store_relaxed(&held->slack, held->slack - block->slack);
     CHECK(account_agrees(block->device));
-    block_end_larger(block);
+    block_count_larger(block, 0);
     block_leave_index(block);
     ranges_remove((uintptr_t)block->handle.key);
 }

@@ -159,7 +159,10 @@ def _other(report: Report) -> list[str]:
             "is read, changed and stored again needs memref.atomic_rmw"
         )
     else:
-        advice = "nothing orders workgroups of one launch: two launches would, or atomic accesses"
+        advice = (
+            "nothing orders workgroups of one launch: two launches would; atomic accesses do not "
+            "race, in any order"
+        )
     does = _ACCESS[other["access"]] if "access" in other else "accesses"
     return [f"{_wave(other)} {does} it {where}", advice]
 

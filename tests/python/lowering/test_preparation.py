@@ -191,7 +191,7 @@ def test_tokens_beside_operations_without_are_told() -> None:
     """MLIR's pass may wait for one stream twice, and destroy it twice."""
     text = "%t = gpu.launch async [%s]\ngpu.memcpy %a, %b : memref<4xf32>, memref<4xf32>"
     (told,) = preparation(text).told
-    assert "(line 2) gets tokens, and gpu.launch async (line 1) has some: MLIR may wait" in told
+    assert "(line 2) gets tokens, and gpu.launch async (line 1) has some: MLIR orders" in told
 
 
 @pytest.mark.parametrize(

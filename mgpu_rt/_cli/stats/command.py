@@ -20,7 +20,7 @@ def _address(_context: object, _option: object, text: str | None) -> int | None:
 
 
 @click.command()
-@click.argument("file", type=parameters.PATH)
+@click.argument("files", nargs=-1, required=True, type=parameters.PATH, metavar="FILE...")
 @click.option(
     "-o",
     "--out",
@@ -38,8 +38,8 @@ def _address(_context: object, _option: object, text: str | None) -> int | None:
     "freed, and the launches that were given it. FILE comes from `mgpu-rt run --trace FILE`.",
 )
 @parameters.as_json
-def stats(file: str, out: str | None, address: int | None, as_json: bool) -> None:
-    """Show statistics as tables, or convert a recording.
+def stats(files: tuple[str, ...], out: str | None, address: int | None, as_json: bool) -> None:
+    """Show statistics as tables, of one file after the other, or convert a recording.
 
     FILE comes from `mgpu-rt run --stats-json FILE`. FILE may also be a recording, which
     MGPU_RT_STATS=FILE and MGPU_RT_TRACE=FILE leave, even if the program was killed or still runs.
@@ -50,13 +50,15 @@ def stats(file: str, out: str | None, address: int | None, as_json: bool) -> Non
     from mgpu_rt._cli.stats.faults import explained
     from mgpu_rt._cli.stats.statistics import HOW_TO_GET_TRACE, convert, load, read
 
+    file, *others = files
+    if others and (out or address is not None or as_json):
+        raise click.UsageError("-o, --address and --json take one file")
     if out:
         return convert(file, out)
     if address is not None:
         trace = load(file, HOW_TO_GET_TRACE)[-1]
         return click.echo("\n".join(explained(file, trace, address)))
-    statistics = read(file)
     if as_json:
-        parameters.show_json(statistics.raw)
-    else:
-        click.echo("\n".join(tables.lines([tables.Side("this run", statistics, file)])))
+        return parameters.show_json(read(file).raw)
+    shown = ([tables.Side("this run", read(each), each)] for each in files)
+    click.echo("\n\n".join("\n".join(tables.lines(side)) for side in shown))

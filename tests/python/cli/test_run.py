@@ -43,8 +43,13 @@ def test_statistics_of_a_program_leave_no_other_file(program: Path, tmp_path: Pa
     path, temporary = tmp_path / "1,stats.json", {"TMPDIR": str(tmp_path / "tmp")}
     done = command("run", "--stats", "--stats-json", path, "--", program, **temporary)
     assert (done.returncode, done.stdout) == (3, "done\n")
-    assert "mgpu_rt: calls of the program\n" in done.stderr and "called none" not in done.stderr
-    assert json.loads(path.read_text())["abi"]["mgpuStreamCreate"]["calls"] == 1
+    written = json.loads(path.read_text())
+    process = f"{written['process']['pid']}, {program.name}"
+    assert (
+        f"mgpu_rt: statistics of process {process}\nmgpu_rt: calls of the program\n" in done.stderr
+    )
+    assert "called none" not in done.stderr
+    assert written["abi"]["mgpuStreamCreate"]["calls"] == 1
     assert list((tmp_path / "tmp").iterdir()) == []
 
 

@@ -110,6 +110,7 @@ void statistics_print_tables(void) {
     struct rows *table = calloc(1, sizeof *table);
     if (!table)
         return;
+    line_print("statistics of process %ld, %s", counts.process.id, counts.process.program);
     print_failures();
     for (size_t i = 0; i < ABI_COUNT; i++)
         add_row(table, abi_names[i], &counts.abi[i]);

@@ -69,10 +69,8 @@ GRAPHS = (
 )
 
 FEWEST = 100  # calls of one side, for a ratio
-ONCE = (
-    f"Each side ran once, so a row may differ by chance, and fewer than {FEWEST} calls have no "
-    "ratio"
-)
+FEW = f"A row of fewer than {FEWEST} calls has no ratio: such times differ by chance."
+ONCE = "Each side ran once, so a row may differ by chance"
 MEASURED = f"{ONCE}: `mgpu-rt compare --repeat 5 -- PROGRAM` compares whole runs."
 
 Counted = TypeVar("Counted")
@@ -102,6 +100,8 @@ def waits(driver: Mapping[str, Counter]) -> Counter:
 
 # ---- tables ----
 
+LAUNCHES = "launches of kernels, host time"
+
 
 def _driver(run: Statistics) -> dict[str, Counter]:
     """Returns the calls of the driver, with the queries in one row."""
@@ -115,7 +115,7 @@ _LAYERS: dict[str, Callable[[Statistics], dict[str, Counter]]] = {
     "calls of the program": lambda run: run.program,
     "calls of the driver": _driver,
     "questions to the driver": lambda run: questions(run.driver),
-    "launches of kernels, host time": lambda run: run.kernels,
+    LAUNCHES: lambda run: run.kernels,
 }
 
 
@@ -128,10 +128,10 @@ def calls(sides: Sequence[Side]) -> Iterator[Table]:
 
 
 #: The tables of what the program asks for, which is equal in runs that compare.
-_ASKED = ("calls of the program", "launches of kernels, host time")
+_ASKED = ("calls of the program", LAUNCHES)
 
 #: The tables whose rows a graph's launches would change, if a graph counted at each launch.
-_IN_GRAPHS = ("launches of kernels, host time", "copies")
+_IN_GRAPHS = (LAUNCHES, "copies")
 
 
 def _marked(title: str, sides: Sequence[Side]) -> str:
@@ -252,6 +252,9 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         yield from (f"{who}{sentence}" for sentence in run.notes)
     if len(sides) > 1:
         yield from filter(None, (_endings(sides), _processes(sides), _reason(sides)))
+        tables = ((layer(sides[0].run), layer(sides[-1].run)) for layer in _LAYERS.values())
+        if any(_are_few(one[name], other.get(name)) for one, other in tables for name in one):
+            yield FEW
     if asks_often(sides[-1].run):
         yield PURPOSE
 
@@ -338,9 +341,13 @@ def right_aligned(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterato
 def ratio(before: Counter | None, after: Counter | None) -> float | None:
     """Returns the ratio of the times before and after. Returns None if one of the times was not
     counted, or if both sides made few calls, whose times differ by chance."""
-    if not (before and after and before.ns and after.ns):
+    if not (before and after and before.ns and after.ns) or _are_few(before, after):
         return None
-    return before.ns / after.ns if max(before.calls, after.calls) >= FEWEST else None
+    return before.ns / after.ns
+
+
+def _are_few(before: Counter, after: Counter | None) -> bool:
+    return after is not None and max(before.calls, after.calls) < FEWEST
 
 
 def summed(counters: Mapping[str, Counter]) -> Counter | None:

@@ -457,7 +457,19 @@ def test_few_calls_have_no_ratio(tmp_path: Path) -> None:
         run["abi"] = {"mgpuStreamCreate": {"calls": 99, "ns": 990}}
     said = compare(tmp_path, *runs)
     assert "mgpuStreamCreate 99 99 0.001 0.001 – " in said
-    assert "fewer than 100 calls have no ratio" in said
+    assert said.count("A row of fewer than 100 calls has no ratio") == 1
+    page = invoke("compare", "--report", "-", *map(str, sorted(tmp_path.iterdir()))).stdout
+    assert page.count("A row of fewer than 100 calls has no ratio") == 1
+    assert "fewer than 100" not in compare(tmp_path, recorded.stock(), recorded.statistics())
+
+
+def test_stats_shows_one_file_after_the_other(tmp_path: Path) -> None:
+    paths = [tmp_path / "s.1.json", tmp_path / "s.2.json"]
+    for pid, path in enumerate(paths, 1):
+        path.write_text(json.dumps(recorded.statistics(process=recorded.process(pid=pid))))
+    alone = [invoke("stats", str(path)).stdout for path in paths]
+    assert "process 1: " in alone[0] and "process 2: " in alone[1]
+    assert invoke("stats", *map(str, paths)).stdout == "\n".join(alone)
 
 
 def test_a_comparison_of_one_run_a_side_says_so(tmp_path: Path) -> None:

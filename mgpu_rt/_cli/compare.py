@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mgpu_rt._cli import parameters, source
+from mgpu_rt._cli.errors import CommandError
 
 if TYPE_CHECKING:
     from mgpu_rt._cli.stats.tables import Side
@@ -62,15 +63,16 @@ def compare(
     Exit status 1: calls failed; the first lines name these calls.
     """
     import os
+    import shlex
 
-    from mgpu_rt._cli import preload, report
+    from mgpu_rt._cli import executable, preload, report
     from mgpu_rt._cli.files import check_writable
     from mgpu_rt._cli.stats import tables
     from mgpu_rt._cli.stats.statistics import read
     from mgpu_rt._cli.stats.tables import Side
 
     program = ctx.meta["program"]
-    if not program and files and files[0].endswith(".mlir"):  # one that is missing, too
+    if not program and files and files[0].lower().endswith(".mlir"):  # one that is missing, too
         program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
         raise click.UsageError("name two statistics files, or a program after --", ctx)
@@ -85,6 +87,12 @@ def compare(
         chosen = preload.choose(device, os.environ)
         program = source.command(program, chosen, **wanted)
         sides, told = _measured(program, device, variables, repeat)
+    elif len(files) == 2 and all(map(executable.is_elf, files)):
+        diff = shlex.join(["mgpu-rt", "diff", "--", files[0], "--", files[1]])
+        raise CommandError(
+            f"'{files[0]}' and '{files[1]}' are programs: `{diff}` compares their results, and "
+            "compare takes one program after --"
+        )
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]

@@ -27,9 +27,11 @@ def find(program: str, base: Mapping[str, str] = os.environ) -> str:
     search = base.get("PATH", os.defpath)
     if found := shutil.which(program, path=search):
         return found
-    if program.endswith(".mlir") and os.path.isfile(program):  # the fixture mgpu lowers nothing
-        made = "`mgpu-rt lower --emit executable` makes an executable of it"
-        raise CommandError(f"'{program}' is a program in MLIR: {made}", 126)
+    if program.lower().endswith(".mlir") and os.path.isfile(program):
+        way = "rename it, because mgpu-rt lowers only files whose names end in .mlir"
+        if program.endswith(".mlir"):  # the fixture mgpu lowers nothing
+            way = "`mgpu-rt lower --emit executable` makes an executable of it"
+        raise CommandError(f"'{program}' is a program in MLIR: {way}", 126)
     # If a file is not executable, a shell returns status 126.
     if shutil.which(program, mode=os.F_OK, path=search) or os.path.isdir(program):
         raise CommandError(f"'{program}' is not an executable file", 126)
@@ -55,6 +57,10 @@ def _head(path: str) -> bytes:
     except OSError:
         return b""
     return head if head.startswith(ELF64_LITTLE) and len(head) >= ELF_HEADER else b""
+
+
+def is_elf(path: str) -> bool:
+    return bool(_head(path))
 
 
 def is_script(path: str) -> bool:

@@ -27,6 +27,8 @@ def command(
     """Returns a program and its arguments. An executable takes the place of a program in MLIR; with
     ``lines`` it has line tables. ``device`` is a result of preload.choose. Prints what MLIR's
     passes made of it. Raises CommandError."""
+    import shlex
+
     program, *arguments = words
     wanted = {"llvm": llvm, "chip": chip, "entry": entry}
     if not is_mlir(program):
@@ -36,8 +38,11 @@ def command(
             )
         return [*words]
     if arguments:
-        raise CommandError(f"'{program}' takes no arguments, but '{arguments[0]}' follows it")
-    import shlex
+        told = f"'{program}' takes no arguments, but '{arguments[0]}' follows it"
+        if is_mlir(arguments[0]):
+            diff = shlex.join(["mgpu-rt", "diff", program, arguments[0]])
+            told += f": `{diff}` compares the results of both"
+        raise CommandError(told)
     from pathlib import Path
 
     from mgpu_rt._cli import files

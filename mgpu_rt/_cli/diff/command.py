@@ -53,7 +53,7 @@ def diff(
     from mgpu_rt._recordings.launches import Damaged
 
     programs = ctx.meta["program"]
-    if words and not programs and all(word.endswith(".mlir") for word in words):
+    if words and not programs and all(word.lower().endswith(".mlir") for word in words):
         if len(words) > 2:
             raise CommandError(f"'{words[2]}' is a third program: {_HOW}")
         programs = [words[0], *(word for each in words[1:] for word in ("--", each))]

@@ -113,12 +113,13 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * while the graph exists. A module stays loaded as long as a graph launches its kernels.
  *
  * While a thread builds a graph, the thread must not register memory, or allocate memory that host
- * and device share. The thread must not launch cooperatively or by host symbol, and must not use
- * sparse matrices. A call that fails also prevents the graph. The thread must not load or unload a
- * module with writable globals, and must not free memory that was allocated before begin. A stream
- * must not wait for an event that was recorded before begin. If a call cannot be part of the graph,
- * a line on stderr names the call. After a call that a graph cannot contain, no more work runs
- * until the end, and no graph is built. */
+ * and device share. The thread must not launch cooperatively, in clusters or by host symbol, must
+ * not use sparse matrices, and must not begin or launch another graph. A call that fails also
+ * prevents the graph. The thread must not load or unload a module with writable globals, and must
+ * not free memory that was allocated before begin. A stream must not wait for an event that was
+ * recorded only before begin, and no call may ask for the time between events. If a call cannot be
+ * part of the graph, a line on stderr names the call. After a call that a graph cannot contain, no
+ * more work runs until the end, and no graph is built. */
 struct mgpu_rt_graph;
 
 /* Begins a graph: from here on the calling thread builds the graph on the thread's current device.

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from mgpu_rt import _layout
 
+#: Variables that other parts read: overrides.py, csrc/cuhip, softgpu/src/check.
+_OF_OTHERS = ("MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA", "MGPU_RT_CHECK_UNINITIALISED")
+
 _ROW = r'OPTION\(\w+, "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)'
 
 
@@ -33,7 +36,7 @@ def options() -> list[Option]:
 def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
     """Returns a sentence about each variable that looks like an option but is unknown."""
     names = {option.variable.removeprefix("MGPU_RT_"): option.variable for option in options()}
-    known = {*names.values(), "MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA"}  # overrides.py, csrc/cuhip
+    known = {*names.values(), *_OF_OTHERS}
     sentences = []
     for name in sorted(environ):
         if not name.startswith("MGPU_RT_") or name in known or name.startswith("MGPU_RT_TEST_"):

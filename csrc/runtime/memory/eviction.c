@@ -19,8 +19,9 @@ static const char free_expression[] = "hipFree(ptr)";
  * The library knows the bytes of large blocks that the program holds. A small block counts as idle
  * from its free until it leaves the index, also if the program has got it again. */
 
-/* A free evicts large blocks beyond PEAK_PARTS / 2 of the recent peak. After each large block from
- * HIP, the recent peak falls by a 512th, unless the program holds as much. */
+/* While the large blocks have more than PEAK_PARTS / 2 of the recent peak, a free evicts old blocks
+ * of any size. After each large block from HIP, the recent peak falls by a 512th, unless the
+ * program holds as much. */
 enum { PEAK_PARTS = 3, PEAK_SHIFT = 9 };
 
 static size_t totals[MOST_DEVICES];       /* bytes of a device's memory; 0: unknown */

@@ -119,7 +119,7 @@ _INTRODUCTION = """# What was tested on what
 `make check-rocm` runs the tests of the emulated device ([softgpu](../../softgpu/README.md)) on
 releases of AMD's HIP as Debian has them, and writes this page from bench/results/suites/rocm.json
 ({date}). `make test` runs HIP 5.2.3, which is Debian 12's. No AMD GPU was measured. A person runs
-the suites marked `gpu` on an NVIDIA H100 (driver 580), through
+the suites marked `gpu` on an NVIDIA H100 and, last on 2026-11-30, on an H200 (driver 580), through
 [csrc/cuhip](../../csrc/cuhip/README.md). `make soak` compares random programs with stock
 ([proofs](../../tests/proofs/README.md)); `make fuzz` and `make sanitize` test the readers and the
 runtime.

@@ -112,11 +112,11 @@ static void run_exit(void) {
         registrations_end();
         if (options.caches && PROOF(hip_waits_at_its_end_anyway, hip_version >= HIP_7))
             stream_trim_at_exit();
-        block_close_account();
-        caches_end(ALL_DEVICES);
     }
-    store_relaxed(&options.caches, 0);
     fetch_or_release(&runtime_mode, MODE_EXITING);
+    if (!runtime_forked)
+        caches_end(ALL_DEVICES);
+    store_relaxed(&options.caches, 0);
 }
 
 /* Registered before the library first calls HIP. */

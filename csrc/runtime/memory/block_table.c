@@ -78,16 +78,12 @@ size_t block_large_unused(int device) {
     return large > asked ? large - asked : 0;
 }
 
-/* True once the process exits. The account then keeps the blocks that leave the table, because they
- * leave neither the program nor HIP. */
-static bool account_is_closed;
-
 /* Returns whether the account of a device agrees with the device's blocks in the table. Under
  * tables_lock. */
 CHECKS bool account_agrees(int device) {
     size_t bytes = 0, blocks = 0;
-    if (account_is_closed)
-        return true;
+    if (runtime_exiting())
+        return true; /* it keeps the blocks that have left the tables */
     for (const struct block *block = block_first(); block; block = handle_next(block))
         if (block->booked && block->device == device) {
             bytes += block->size;
@@ -96,55 +92,28 @@ CHECKS bool account_agrees(int device) {
     return bytes == counts.memory[device].reserved && blocks == counts.memory[device].blocks;
 }
 
+/* Returns true if the program held the block when the process began to exit. */
+static bool was_held_at_exit(const struct block *block) {
+    return runtime_exiting() && load_acquire(&block->state) == BLOCK_GONE &&
+           load_relaxed(&block->booked);
+}
+
 void block_count_held(struct memory_account accounts[MOST_DEVICES]) {
-    if (load_relaxed(&account_is_closed))
-        return;
     for (int device = 0; device < MOST_DEVICES; device++)
         accounts[device].live = accounts[device].allocated = 0;
     for (const struct block *block = block_first(); block; block = handle_next(block))
-        if (block_held_by_program(block)) {
+        if (block_held_by_program(block) || was_held_at_exit(block)) {
             accounts[block_device(block)].live++;
             accounts[block_device(block)].allocated += block_asked(block);
         }
 }
 
-void block_close_account(void) {
-    pthread_mutex_lock(&tables_lock);
-    block_count_held(counts.memory);
-    store_relaxed(&account_is_closed, true);
-    pthread_mutex_unlock(&tables_lock);
-}
-
-void block_free_late(const void *address) {
-    struct block *block = block_find(address);
-    pthread_mutex_lock(&tables_lock);
-    if (account_is_closed && block && block->booked) {
-        struct memory_account *account = &counts.memory[block->device];
-        fetch_add_relaxed(&account->live, -1);
-        fetch_add_relaxed(&account->allocated, -block_asked(block));
-        block_remove(block);
-    }
-    pthread_mutex_unlock(&tables_lock);
-}
-
 /* ---- entries ---- */
-
-/* Removes a block from the tables when the process exits. Only blocks that the program holds stay
- * booked: the program may free them later. */
-static void leave_tables(struct block *block, int state) {
-    block->booked = state >= BLOCK_LIVE;
-    block_leave_index(block);
-    ranges_remove((uintptr_t)block->handle.key);
-}
 
 void block_remove(struct block *block) {
     const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
     if (!block->booked)
         return;
-    if (account_is_closed && state != BLOCK_GONE) {
-        leave_tables(block, state);
-        return;
-    }
     struct memory_account *account = &counts.memory[block->device];
     struct block_bytes *held = &block_bytes[block->device];
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
@@ -159,6 +128,24 @@ void block_remove(struct block *block) {
     block_count_larger(block, 0);
     block_leave_index(block);
     ranges_remove((uintptr_t)block->handle.key);
+}
+
+void block_remove_at_exit(struct block *block) {
+    const int state = exchange_acq_rel(&block->state, BLOCK_GONE);
+    if (!block->booked)
+        return;
+    store_relaxed(&block->booked, state >= BLOCK_LIVE);
+    block_leave_index(block);
+    ranges_remove((uintptr_t)block->handle.key);
+}
+
+bool block_free_late(struct block *block) {
+    pthread_mutex_lock(&tables_lock);
+    const bool was_held = was_held_at_exit(block);
+    if (was_held)
+        block_remove(block);
+    pthread_mutex_unlock(&tables_lock);
+    return was_held;
 }
 
 /* Removes the blocks that overlap a new allocation. HIP allocates the same memory again only after

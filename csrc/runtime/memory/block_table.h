@@ -27,6 +27,15 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
 /* Removes a block from the table; the block must be in no pool. Under tables_lock. */
 void block_remove(struct block *block);
 
+/* Removes a block from the table when the process exits. The device's account keeps the block,
+ * because it leaves neither the program nor HIP. Only a block that the program holds stays booked:
+ * the program may free it later. Under tables_lock. */
+void block_remove_at_exit(struct block *block);
+
+/* Takes a block out of the account if the program held the block at the exit, and frees it now.
+ * Returns false if there is no such block. */
+bool block_free_late(struct block *block);
+
 /* Calls HIP to free an address; `block` is the block at that address, or NULL, and must not be in a
  * pool. HIP may hand the address to another thread at once, so the block is removed from the tables
  * before HIP frees it. Returns HIP's answer. */
@@ -84,16 +93,8 @@ extern struct block_bytes {
     size_t slack; /* by which sizes were rounded up when HIP allocated the blocks */
 } block_bytes[MOST_DEVICES];
 
-/* Counts the blocks and bytes that the program holds; visits all blocks. Does nothing once the
- * account is closed. */
+/* Counts the blocks and bytes that the program holds; visits all blocks. */
 void block_count_held(struct memory_account accounts[MOST_DEVICES]);
-
-/* Closes the account before the caches end at exit: it keeps the memory of the program's last call.
- */
-void block_close_account(void);
-
-/* Takes a block that the program frees after the exit handlers out of the closed account. */
-void block_free_late(const void *address);
 
 /* Returns the bytes of large blocks for which the program has asked and which it holds. Under
  * tables_lock. */

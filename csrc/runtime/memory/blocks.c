@@ -7,14 +7,17 @@
 
 /* ---- a reset ---- */
 
-/* Removes the blocks of a device that was reset, or all blocks when HIP ends. */
+/* Removes the blocks of a device that was reset, or all blocks in a forked child or at exit. */
 static void invalidate_blocks(int device) {
     pthread_mutex_lock(&tables_lock);
     for (struct block *block = block_first(); block; block = handle_next(block)) {
         if (!PROOF(reset_ends_its_own_blocks, of_device(device, block->device)))
             continue;
         (void)block_unlink(block);
-        PROOF_STEP(reset_ends_blocks, block_remove(block));
+        if (runtime_exiting())
+            block_remove_at_exit(block);
+        else
+            PROOF_STEP(reset_ends_blocks, block_remove(block));
     }
     pthread_mutex_unlock(&tables_lock);
     ranges_change();

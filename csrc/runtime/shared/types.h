@@ -228,8 +228,9 @@ struct module {
  * block that a thread has taken. When that thread then puts the block back, the device's account no
  * longer includes the block. The account of a device == the sum of the sizes of all blocks that are
  * `booked`. A block is booked unless the block is GONE, or a thread had taken the block when the
- * device was reset. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle block is
- * in one of `ways`, in one list, `loose`, or owned by the thread that takes or puts it. */
+ * device was reset. At exit all blocks are GONE and stay in the account, but only those that the
+ * program held stay booked. A GRAPH_OWNED block is in no pool, and no cache hands it out. An idle
+ * block is in one of `ways`, in one list, `loose`, or owned by the thread that takes or puts it. */
 enum { BLOCK_GRAIN = 256, BLOCK_EXACT_UP_TO = 64 << 10 };
 enum { POOL_SETS = 16, POOL_WAYS = 4, INDEX_LISTS = 640 };
 

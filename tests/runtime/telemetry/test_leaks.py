@@ -88,6 +88,83 @@ def test_statistics_have_the_memory_of_the_programs_last_call(tmp_path: Path) ->
     assert found["destructor"] == {**peaks, **freed}
 
 
+IN_A_CALL = r"""
+#include "ends.h"
+
+#include <mgpu_rt.h>
+
+enum { BYTES = 4096 };
+static void *block, *stream;
+static sem_t served, exited;
+static pthread_t worker;
+
+/* The library has served the call, and is not yet back in its caller, while the process exits. */
+static void wait_for_exit(void) {
+    sem_post(&served);
+    sem_wait(&exited);
+}
+
+static void *slow_alloc(uint64_t bytes, void *on, bool shared) {
+    __typeof__(&mgpuMemAlloc) native = (__typeof__(native))mgpu_rt_native("mgpuMemAlloc");
+    void *const found = native(bytes, on, shared);
+    wait_for_exit();
+    return found;
+}
+
+static void slow_free(void *address, void *on) {
+    __typeof__(&mgpuMemFree) native = (__typeof__(native))mgpu_rt_native("mgpuMemFree");
+    native(address, on);
+    wait_for_exit();
+}
+
+static void *call_alloc(void *unused) {
+    block = mgpuMemAlloc(BYTES, stream, false);
+    return unused;
+}
+
+static void *call_free(void *unused) {
+    mgpuMemFree(block, stream);
+    return unused;
+}
+
+__attribute__((destructor)) static void end_call(void) {
+    sem_post(&exited);
+    pthread_join(worker, NULL);
+}
+
+int main(int argc, char **argv) {
+    const bool allocates = argc > 1 && strcmp(argv[1], "mgpuMemAlloc") == 0;
+    sem_init(&served, 0, 0);
+    sem_init(&exited, 0, 0);
+    stream = mgpuStreamCreate();
+    call_alloc(NULL);
+    if (allocates)
+        call_free(NULL);
+    mgpu_rt_intercept("mgpuMemAlloc", (mgpu_rt_function)slow_alloc);
+    mgpu_rt_intercept("mgpuMemFree", (mgpu_rt_function)slow_free);
+    pthread_create(&worker, NULL, allocates ? call_alloc : call_free, NULL);
+    sem_wait(&served);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("call", "held"), [("mgpuMemAlloc", 1), ("mgpuMemFree", 0)])
+def test_a_call_that_lasts_beyond_the_exit_counts_once(
+    call: str, held: int, tmp_path: Path
+) -> None:
+    """The exit finds the block in the state in which the call has left it."""
+    program = known.program(tmp_path, IN_A_CALL, f"-I{ROOT}/csrc/include")
+    file = tmp_path / "stats"
+    done = known.run_program(program, call, MGPU_RT_STATS=str(file), MGPU_RT_MANAGER="off")
+    assert done.stderr == ""
+    found = recordings.stats(file)["memory"]["0"]
+    assert found == {
+        **{"allocated": held * 4096, "peak_allocated": 4096},
+        **{"reserved": 4096, "peak_reserved": 4096, "blocks": 1, "cached_blocks": 1 - held},
+    }
+
+
 DESTROYED_AT_WORK = """
 import mgpu_rt
 runtime = mgpu_rt.load()

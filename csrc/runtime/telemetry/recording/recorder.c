@@ -150,11 +150,9 @@ static void count_copy(const struct call *call, enum copy_way way) {
 
 /* Records that the program gets the block of the current call (sign 1), or gives it back (-1). */
 static void tell_block(const void *address, int sign) {
-    const struct block *block = block_find(address);
-    if (!block || !block_held_by_program(block)) {
-        block_free_late(address);
+    struct block *block = block_find(address);
+    if (!block || (!block_held_by_program(block) && !(sign < 0 && block_free_late(block))))
         return;
-    }
     call_now.device = block_device(block);
     call_now.held += sign * (ptrdiff_t)block_asked(block);
 }

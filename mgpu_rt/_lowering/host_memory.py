@@ -47,10 +47,14 @@ _YIELD = re.compile(
 _INITIAL = re.compile(r"(%[\w$.-]+)\s*=\s*(%[\w$.#-]+)")
 _BLOCK = re.compile(r"\^[\w$.-]+\s*\(([^\n]*)")
 
-#: Operations by which code reads or writes memory itself: a value and its indices, or a copy.
+#: Operations by which code reads or writes memory itself: a value and its indices, a copy, or a
+#: call of LLVM's functions that print memory.
 _ACCESS = re.compile(
-    r"\b(?:memref|affine|vector)\.(?:load|store|atomic_rmw|transfer_read|transfer_write)\b"
-    r"[^\n\[:]*?(%[\w$.#-]+)\s*\[|\bmemref\.copy\s+(%[\w$.#-]+)\s*,\s*(%[\w$.#-]+)"
+    r"\b(?:memref|affine|vector)\.(?:(?:vector_|masked|expand|compress)?(?:load|store)"
+    r"|(?:generic_)?atomic_rmw|transfer_read|transfer_write|gather|scatter)\b"
+    r"[^\n\[:]*?(%[\w$.#-]+)\s*\["
+    r"|\bmemref\.copy\s+(%[\w$.#-]+)\s*,\s*(%[\w$.#-]+)"
+    r"|(?<=call )@printMemref(?!Shape)\w+\s*\(\s*(%[\w$.#-]+)"
 )
 #: An operation of linalg, or the end of its body.
 _LINALG = re.compile(r"\blinalg\.(?!index\b)\w+")

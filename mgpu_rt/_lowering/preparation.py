@@ -190,7 +190,7 @@ def _on_the_host(text: str) -> list[str]:
             )
     if found := host_memory.access_to_device(text):
         access, memref = found
-        operation = access[0].split()[0]
+        operation = re.split(r"[\s(]", access[0])[0]
         told.append(
             f"{operation} ({_line(text, access)}) is code of the host, and {memref} is in the "
             "GPU's memory, which the host may not reach: copy by gpu.memcpy, or use a kernel"

@@ -121,6 +121,11 @@ def test_passes_run_only_for_operations_that_need_them(text: str, passes: str) -
 
 DEVICE = "%d, %t = gpu.alloc async [%s] () : memref<4xf32>\n"
 STORE = "memref.store %f, %d[%i] : memref<4xf32>\n"
+#: Prints a memref by LLVM's function.
+PRINT = (
+    "%u = memref.cast {} : memref<4xf32> to memref<*xf32>\n"
+    "call @printMemrefF32(%u) : (memref<*xf32>) -> ()\n"
+)
 #: Gathers from the memref %m; the table of a kernel is the GPU's.
 GATHER = (
     "linalg.generic {iterator_types = []} outs(%o : memref<4xf32>) {\n^bb0(%x: f32):\n"
@@ -135,6 +140,11 @@ OF_GPU = GATHER.replace("%o", "%d").replace("%m", "%d")
     [
         (DEVICE + STORE, "memref.store (line 2) is code of the host, and %d is in the GPU's"),
         (DEVICE + "%x = vector.transfer_read %d[%i], %f", "vector.transfer_read (line 2)"),
+        (DEVICE + "%x = memref.generic_atomic_rmw %d[%i] : memref<4xf32>", "generic_atomic_rmw (l"),
+        (DEVICE + "affine.vector_store %v, %d[%i] : memref<4xf32>", "affine.vector_store (line 2)"),
+        (DEVICE + "vector.maskedstore %d[%i], %m, %v : memref", "vector.maskedstore (line 2)"),
+        (DEVICE + "vector.compressstore %d[%i], %m, %v", "vector.compressstore (line 2)"),
+        (DEVICE + "%x = vector.gather %d[%i] [%v], %m, %p", "vector.gather (line 2)"),
         (DEVICE + "memref.copy %h, %d : memref<4xf32> to memref<4xf32>", "memref.copy (line 2)"),
         (DEVICE + LAUNCH.replace("%s", STORE), ""),
         (DEVICE + LAUNCH.replace("%s", "scf.if %c {\n}\n" + STORE) + STORE, "(line 7)"),
@@ -142,6 +152,10 @@ OF_GPU = GATHER.replace("%o", "%d").replace("%m", "%d")
         (DEVICE + OF_GPU, ""),
         (DEVICE + FILL.format("%d") + OF_GPU + STORE, "memref.store (line 9)"),
         (DEVICE + "memref.store %f, %h[%i] : memref<4xf32>", ""),
+        (DEVICE + PRINT.format("%d"), "@printMemrefF32 (line 3) is code of the host, and %u is in"),
+        (DEVICE.replace(" async", " host_shared async") + PRINT.format("%d"), ""),
+        (DEVICE + "%h = memref.alloc() : memref<4xf32>\n" + PRINT.format("%h"), ""),
+        (DEVICE + PRINT.format("%d").replace("MemrefF32", "MemrefShapeF32"), ""),
         (
             "func.func @f() {\n" + DEVICE + "call @g(%d) : (memref<4xf32>) -> ()\n}\n"
             "func.func @g(%d: memref<4xf32>) {\n" + STORE + "}\n",

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 #: The messages of ld and lld about an undefined symbol.
 _UNDEFINED = re.compile(r"undefined (?:reference to [`']|symbol: )([^'\s]+)")
-#: Functions of which LLVM's libraries define only _mlir_ciface_....
+#: MLIR calls a function by this name if its declaration has llvm.emit_c_interface.
+_WRAPPER = "_mlir_ciface_"
+#: Functions of which LLVM's libraries define only the wrapper.
 _ONLY_WRAPPERS = {f"printMemref{kind}" for kind in ("I8", "I16", "F16", "BF16")}
 
 
@@ -62,13 +64,17 @@ def _refusal(failed: LoweringFailed, program: str, dry_run: str) -> CommandError
     if not failed.reads_source and "<stdin>:" in failed.complaint:
         told += f"; the lines above are of the lowered text, not of '{program}'"
     if undefined := set(_UNDEFINED.findall(failed.complaint)):
-        names = ", ".join(sorted(undefined))
         if undefined == {"main"}:
             told += "; `mgpu-rt run --entry FUNCTION` runs a function without a main"
         if undefined & _ONLY_WRAPPERS:
             told += "; LLVM defines only a C wrapper: declare the function with attributes "
             told += "{llvm.emit_c_interface}"
-        told += f"; `mgpu-rt lower --emit executable --link FILE` links what defines {names}"
+        if any(name.startswith(_WRAPPER) for name in undefined):
+            told += f"; {_WRAPPER}... is a C wrapper, which the runtime's functions do not have, "
+            told += "and few of LLVM's: declare the function without llvm.emit_c_interface"
+        if names := sorted(n for n in undefined if not n.startswith(f"{_WRAPPER}mgpu")):
+            told += "; `mgpu-rt lower --emit executable --link FILE` links what defines "
+            told += ", ".join(names)
         return CommandError(told)
     why = preparation.advice(failed.complaint)
     return CommandError(f"{told}; {why}" if why else told)

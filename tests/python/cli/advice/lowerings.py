@@ -201,6 +201,12 @@ LOWERINGS = {
         f"sed 's/private.*/& {{0}}/' bf16.mlir > wrapper.mlir && {RUN} wrapper.mlir",
         (0, "[2]"),
     ),
+    "a C wrapper of the runtime's function": (
+        f"{RUN} wrapped.mlir",
+        r"_mlir_ciface_\.\.\. is a C wrapper, .*: declare the function without (\S+)$",
+        f"sed 's/attributes .{{0}}.//' wrapped.mlir > plain.mlir && {RUN} plain.mlir",
+        (7, ""),
+    ),
     "a tool that fails": (
         "mgpu-rt check wrong.mlir",
         r"mlir-opt failed \(`(mgpu-rt lower --dry-run .* --chip gfx90a -g .*)` prints",

@@ -460,6 +460,9 @@ PROGRAMS = {
     "reductions.mlir": SOFTMAX.replace("NORMALIZE", BY_REDUCTIONS),
     "fills-host.mlir": REGISTERED.replace("MEMREF", "host"),
     "fills-device.mlir": REGISTERED.replace("MEMREF", "gpu"),
+    "wrapped.mlir": REGISTERED.replace("MEMREF", "gpu").replace(
+        "memref<?xi32>\nfunc", "memref<?xi32> attributes {llvm.emit_c_interface}\nfunc"
+    ),
     "reduces.mlir": reduces("%sum = gpu.subgroup_reduce add %number : (i32) -> i32"),
     "shuffles.mlir": reduces(BY_SHUFFLE),
     "all-reduces.mlir": reduces("%sum = gpu.all_reduce add %number {} : (i32) -> (i32)"),

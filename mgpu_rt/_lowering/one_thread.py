@@ -10,8 +10,6 @@ import re
 
 #: The passes after which the host code has no operation of linalg but linalg.generic.
 PASSES = "gpu-kernel-outlining,func.func(linalg-generalize-named-ops)"
-#: The program's name in locations.
-PROGRAM = "<program>"
 #: An operation without a parallel loop, in mlir-opt's own layout: the indentation, the text up to
 #: the end of its body, and its location.
 _SERIAL = re.compile(
@@ -21,9 +19,8 @@ _SERIAL = re.compile(
 )
 
 
-def with_loops(text: bytes) -> bytes:
-    """Returns a program that mlir-opt printed after PASSES, with loops around such operations. Its
-    lines are those of the PROGRAM before: under the name <stdin>, tools would quote this text."""
+def with_loops(text: str) -> str:
+    """Returns a program that mlir-opt printed after PASSES, with loops around such operations."""
     loops = 0
 
     def in_loop(operation: re.Match[str]) -> str:
@@ -39,5 +36,4 @@ def with_loops(text: bytes) -> bytes:
             f"{indent}}}{location}"
         )
 
-    named = text.decode().replace('loc("<stdin>":', f'loc("{PROGRAM}":')
-    return _SERIAL.sub(in_loop, named).encode()
+    return _SERIAL.sub(in_loop, text)

@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from mgpu_rt._lowering import one_thread, toolchain
+from mgpu_rt._lowering import one_thread, own_waits, toolchain
 from mgpu_rt._lowering.steps import Step
 from mgpu_rt._lowering.text import without_undefined
 from mgpu_rt._lowering.toolchain import Tool
@@ -17,7 +17,7 @@ DEFAULT_CHIP = "gfx90a"
 
 # Increase this number when the command lines below change, so that the cache returns no old result
 # for a new command.
-RECIPE = 17
+RECIPE = 18
 
 # For kernels and host code. Operations of vector that have no instruction become loops. Kernels are
 # outlined first, because passes that simplify the code drop an empty gpu.launch.
@@ -59,6 +59,17 @@ LINES_PASS = "ensure-debug-info-scope-on-llvm-func"
 CUDA_VARIABLES = ("CUDA_ROOT", "CUDA_HOME", "CUDA_PATH")
 CUDA_HOMES = ("/usr/local/cuda", "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit")
 
+#: The program's name in locations if nothing else names it.
+PROGRAM = "<program>"
+_LOOPS = Step(
+    edit=lambda text: one_thread.with_loops(text.decode()).encode(),
+    words="puts a loop around each operation of linalg without a parallel loop",
+)
+_WAITS = Step(
+    edit=lambda text: own_waits.with_waits(text.decode()).encode(),
+    words="puts gpu.wait before and after each operation of gpu without async",
+)
+
 _ASSEMBLY = re.compile(r'(\bassembly = "(?:[^"\\]|\\.)*)"')
 
 
@@ -69,7 +80,8 @@ class Pipeline:
     ``image`` is the form of the device code: bin, or for NVIDIA's chips also isa (PTX). ``first``
     are passes that run before the pipeline's passes, for operations that the pipeline does not
     accept. If ``lines`` is not empty, the pipeline adds line tables for a program of this name, but
-    only for AMD's chips. With ``linalg``, the host code's operations of linalg become kernels.
+    only for AMD's chips. With ``linalg``, the host code's operations of linalg become kernels. With
+    ``waits``, each operation without tokens gets tokens and a wait of its own.
     """
 
     llvm: int
@@ -80,6 +92,7 @@ class Pipeline:
     lines: str = ""
     coroutines: bool = False
     linalg: bool = False
+    waits: bool = False
     features: str = ""
 
     @property
@@ -108,7 +121,7 @@ class Pipeline:
 
     def steps(self) -> list[Step]:
         """Returns the steps that lower a program to the LLVM dialect. Raises ToolchainMissing."""
-        before = [*self._naming_steps(), *self._linalg_steps()]
+        before = self._source_steps()
         passes = HOST_PASSES if self.llvm >= 22 else OLDER_HOST_PASSES
         # gpu-to-llvm makes events of the tokens that an async.execute yields. LLVM 19's would leave
         # loops that later passes do not lower.
@@ -124,30 +137,21 @@ class Pipeline:
         host = Step([opt, f"--pass-pipeline=builtin.module({passes})", *self._shown_lines()])
         return [*before, *self._device_steps(), *([_ENDED_PTX] if self.nvidia else []), host]
 
-    def _naming_steps(self) -> list[Step]:
-        """Returns the steps that write each operation's file name and line into the program. A tool
-        that reads stdin does not know the file name."""
-        if not self.lines:
+    def _source_steps(self) -> list[Step]:
+        """Returns the steps that edit the program in mlir-opt's own layout, and before them those
+        that write each operation's file name and line into it. A tool that reads stdin does not
+        know the file name, and messages of later steps would name lines of the edited text."""
+        edits = [_LOOPS] if self.linalg else []
+        edits += [_WAITS] if self.waits else []
+        if not self.lines and not edits:
             return []
-        name = re.sub(r'[\\"]', r"\\\g<0>", self.lines)
+        name = re.sub(r'[\\"]', r"\\\g<0>", self.lines or PROGRAM)
         name = re.sub(r"[\\&|]", r"\\\g<0>", name)
-        shown = Step([toolchain.tool("mlir-opt", self.device_llvm), *self._shown_lines()])
-        return [shown, Step(["sed", f's|loc("<stdin>":|loc("{name}":|g'])]
-
-    def _linalg_steps(self) -> list[Step]:
-        """Returns the steps that put a loop around each operation of linalg without a parallel
-        one. Messages of later steps still name the program's lines."""
-        if not self.linalg:
-            return []
+        outline = one_thread.PASSES if self.linalg else own_waits.PASSES
+        passes = [f"--pass-pipeline=builtin.module({outline})"] if edits else []
         opt = toolchain.tool("mlir-opt", self.device_llvm)
-        passes = f"--pass-pipeline=builtin.module({one_thread.PASSES})"
-        return [
-            Step([opt, passes, "--mlir-print-debuginfo"]),
-            Step(
-                edit=one_thread.with_loops,
-                words="puts a loop around each operation of linalg without a parallel loop",
-            ),
-        ]
+        shown = Step([opt, *passes, "--mlir-print-debuginfo"])
+        return [shown, Step(["sed", f's|loc("<stdin>":|loc("{name}":|g']), *edits]
 
     def _shown_lines(self) -> list[str]:
         return ["--mlir-print-debuginfo"] if self.lines else []
@@ -172,7 +176,7 @@ class Pipeline:
 
     def device_steps(self) -> list[Step]:
         """Returns the steps that compile a program's gpu.modules. Raises ToolchainMissing."""
-        return [*self._naming_steps(), *self._linalg_steps(), *self._device_steps()]
+        return [*self._source_steps(), *self._device_steps()]
 
 
 #: The metadata of a hidden argument in MLIR's text, as LLVM writes it and as HIP 5.2 can read it.

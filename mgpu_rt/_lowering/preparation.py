@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import host_memory
-from mgpu_rt._lowering.one_thread import PROGRAM
-from mgpu_rt._lowering.pipelines import Pipeline
+from mgpu_rt._lowering.pipelines import PROGRAM, Pipeline
 from mgpu_rt._lowering.text import code
 from mgpu_rt._lowering.toolchain import LoweringFailed
 
@@ -23,9 +22,9 @@ _TARGETS = re.compile(r'\bgpu\.module\s+@(?:"[^"]*"|[\w.$-]+)\s*(?:<[^\n]*>\s*)?
 _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
 _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
-_WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc\s+\(")
-_GIVEN_TOKENS = re.compile(r"\bgpu\.(?:launch|launch_func|alloc|dealloc|memcpy|memset)\s+async\b")
-_SHARED = re.compile(r"gpu\.alloc\s+host_shared\b")
+_WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc(?=\s*[(\[])")
+#: Operations whose order or lack of tokens gpu-async-region would change.
+_AS_WRITTEN = re.compile(r"\bgpu\.(?:(?!wait\b)\w+\s+async|alloc\s+host_shared)\b")
 #: Copies with their types, which may stand on lines of their own; and how a type says strides.
 _COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\n]*)")
 _STRIDES = re.compile(r"\bstrided<|\baffine_map<")
@@ -85,16 +84,24 @@ SINES = f"{OUTLINE},gpu.module(math-extend-to-supported-types)"
 class Preparation:
     """Tells what a program needs beside its pipeline. ``first`` are passes that run first, on the
     whole program. With ``coroutines`` the host code has coroutines of MLIR's async dialect, which
-    LLVM's opt must split. ``told`` are sentences for the user, one for each reason."""
+    LLVM's opt must split. With ``waits``, each operation without tokens gets some, and a wait.
+    ``told`` are sentences for the user, one for each reason."""
 
     first: str = ""
     coroutines: bool = False
+    waits: bool = False
     told: tuple[str, ...] = ()
 
     def of(self, pipeline: Pipeline) -> Pipeline:
         """Returns the pipeline with this preparation."""
         linalg = KERNELS in self.first
-        return replace(pipeline, first=self.first, coroutines=self.coroutines, linalg=linalg)
+        return replace(
+            pipeline,
+            first=self.first,
+            coroutines=self.coroutines,
+            linalg=linalg,
+            waits=self.waits,
+        )
 
 
 def prepared(text: str, pipeline: Pipeline) -> Pipeline:
@@ -136,21 +143,16 @@ def preparation(text: str) -> Preparation:
     told += math_told
     coroutines = bool(_ASYNC.search(text))
     waiting = _WAITING.search(text)
+    others = _AS_WRITTEN.search(text) if waiting else None
     if waiting:
-        if shared := _SHARED.search(text):
-            raise ValueError(
-                f"{waiting[0].split()[0]} ({_line(text, waiting)}) would get a token, and with it "
-                f"gpu.alloc host_shared ({_line(text, shared)}), which MLIR lowers only without: "
-                "write async with tokens of gpu.wait, except for this gpu.alloc"
-            )
-        passes.append(REGIONS)
         told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
-        if given := _GIVEN_TOKENS.search(text):
-            told[-1] += (
-                f", and {given[0]} ({_line(text, given)}) has some: MLIR orders these, too, "
-                "and may wait for one stream twice, so write async everywhere in a function, or "
-                "nowhere"
-            )
+    if others:
+        told[-1] += (
+            f" and a wait of its own, since {' '.join(others[0].split())} ({_line(text, others)}) "
+            "stays as it is written"
+        )
+    elif waiting:
+        passes.append(REGIONS)
     for operation, expand in _EXPANDED:
         if found := operation.search(text):
             passes.append(f"{OUTLINE},{expand}")
@@ -161,7 +163,7 @@ def preparation(text: str) -> Preparation:
     for name, where in reduces.items():
         told.append(f"{name} ({_line(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
     told += _on_the_host(_split(text)[1])
-    return Preparation(",".join(passes), coroutines, tuple(told))
+    return Preparation(",".join(passes), coroutines, bool(others), tuple(told))
 
 
 def check_targets(text: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import hip, program
 from tests.support.child import STUB
 from tests.support.command import NO_FAULT, UNEXAMINED, command
+from tests.support.suites import in_check
 
 #: The end of the last line on a GPU.
 ON_GPU = "; not examined: kernels, what host code itself reads and writes"
@@ -97,6 +99,85 @@ def test_a_fault_of_calls_is_found_on_a_gpu(
     assert ("llvm #170833" in done.stderr) is (kind == "stream-as-event")
     number = next(n for n, line in enumerate(mutant.text.splitlines(), 1) if mutant.line in line)
     assert f"({kind}.mlir:{number})" in done.stderr
+
+
+#: Operations without async beside two chains of tokens, in a region. The result is 2 * 2 * 1 + 1.
+BESIDE = """
+module attributes {{gpu.container_module}} {{
+gpu.module @kernels {{
+  gpu.func @double(%a: memref<?xi32>) kernel {{
+    %i = gpu.thread_id x
+    %v = memref.load %a[%i] : memref<?xi32>
+    %w = arith.addi %v, %v : i32
+    memref.store %w, %a[%i] : memref<?xi32>
+    gpu.return
+  }}
+}}
+func.func @main() -> i32 {{
+  %none = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  %x = arith.constant 1 : i32
+  %yes = arith.constant true
+  %host = gpu.alloc host_shared (%n) : memref<?xi32>
+  {begin} {{
+    %a = gpu.alloc(%n) : memref<?xi32>
+    gpu.memset %a, %x : memref<?xi32>, i32
+    gpu.memcpy %host, %a : memref<?xi32>, memref<?xi32>
+    %b = gpu.alloc (%n) : memref<?xi32>
+    %a0 = gpu.wait async
+    %a1 = gpu.memcpy async [%a0] %b, %host : memref<?xi32>, memref<?xi32>
+    %b0 = gpu.wait async {joined}
+    %b1 = gpu.launch_func async [%b0] @kernels::@double
+        blocks in (%one, %one, %one) threads in (%n, %one, %one) args(%b : memref<?xi32>)
+    gpu.launch_func [%b1] @kernels::@double
+        blocks in (%one, %one, %one) threads in (%n, %one, %one) args(%b : memref<?xi32>)
+    gpu.launch blocks(%gx, %gy, %gz) in (%lx = %one, %ly = %one, %lz = %one)
+        threads(%i, %ty, %tz) in (%sx = %n, %sy = %one, %sz = %one) {{
+      %v = memref.load %b[%i] : memref<?xi32>
+      %w = arith.addi %v, %x : i32
+      memref.store %w, %b[%i] : memref<?xi32>
+      gpu.terminator
+    }}
+    gpu.memcpy [%b1] %host, %b : memref<?xi32>, memref<?xi32>
+    gpu.dealloc %a : memref<?xi32>
+    gpu.dealloc [%b1] %b : memref<?xi32>
+    gpu.wait [%a1, %b1]
+    {end}
+  }}
+  {after}
+  %result = memref.load %host[%one] : memref<?xi32>
+  gpu.dealloc %host : memref<?xi32>
+  return %result : i32
+}}
+}}
+"""
+REGIONS = {
+    "a block": ("scf.execute_region", "scf.yield", ""),
+    "a loop": ("scf.for %k = %none to %one step %one", "", ""),
+    "a branch": ("scf.if %yes", "", ""),
+    "a task": ("%task = async.execute", "async.yield", "async.await %task : !async.token"),
+}
+
+
+@pytest.mark.parametrize(
+    ("region", "llvm"),
+    in_check(list(product(REGIONS, (22, 19))), lambda *case: case != ("a block", 22)),
+)
+@pytest.mark.parametrize("ordered", [True, False])
+def test_operations_without_async_leave_the_order_of_others(
+    region: str, llvm: int, ordered: bool, tmp_path: Path
+) -> None:
+    begin, end, after = REGIONS[region]
+    source = tmp_path / "beside.mlir"
+    joined = "[%a1]" if ordered else ""
+    source.write_text(BESIDE.format(begin=begin, end=end, after=after, joined=joined))
+    done = check("--llvm", llvm, source)
+    if ordered:
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (5, NO_FAULT.strip())
+    else:
+        assert done.returncode == 1
+        assert re.findall(r"\[(.+-.+)\]", done.stderr) == ["stream-race"]
 
 
 #: A kernel on one stream reads what a copy and a kernel write on another.

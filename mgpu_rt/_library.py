@@ -194,8 +194,8 @@ def empty_cache() -> int:
 def stats() -> dict[str, Any]:
     """Returns the statistics so far, as docs/statistics.md describes them.
 
-    Calls, times and hits are None if neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first
-    call.
+    If neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first call, the library counts only
+    misses, evictions and memory. None stands for all other counts and times.
     """
     library = load()
     size = library.ffi.new("size_t *")

@@ -123,7 +123,7 @@ def statistics(recording: Recording) -> dict[str, Any]:
 
 
 _COUNTED = (
-    *("abi", "copies", "failed", "graphs", "hip", "kernels"),
+    *("abi", "copies", "exclusive", "failed", "graphs", "hip", "kernels"),
     *("made", "modules", "overridden", "postponed"),
 )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -271,6 +272,30 @@ assert not hasattr(runtime, "hipInit")
     env = environment(MGPU_RT_STATS="/dev/null")
     result = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
+
+
+def test_statistics_have_the_members_that_the_page_names() -> None:
+    """Without statistics or a trace the library counts little, and None stands for the rest."""
+    page = (ROOT / "docs" / "statistics.md").read_text().partition("## The JSON of statistics")[2]
+    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    code = """
+import json, mgpu_rt
+mgpu_rt.load().mgpuStreamDestroy(mgpu_rt.load().mgpuStreamCreate())
+print(json.dumps(mgpu_rt.stats()))
+"""
+    counted, without = (
+        json.loads(
+            subprocess.check_output(
+                [sys.executable, "-c", code], env=environment(MGPU_RT_EXCLUSIVE="on", **how)
+            )
+        )
+        for how in ({"MGPU_RT_STATS": "/dev/null"}, {})
+    )
+    assert set(counted) == set(without) == named
+    assert counted["exclusive"] is True
+    known = {"process", "start", "device", "cache", "kept", "memory", "manager"}
+    assert {name for name, value in without.items() if value is not None} == known
+    assert without["device"]["name"] is None and without["cache"]["streams"]["misses"] == 1
 
 
 def test_the_man_page_has_each_command_and_variable(tmp_path: Path) -> None:

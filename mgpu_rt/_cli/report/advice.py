@@ -66,7 +66,7 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
             yield Advice(
                 f"A module is loaded {module.driver_loads:,} times: {module.why}",
                 f"Image {module.image} ({size(module.bytes)}{kernels}).",
-                "`mgpu-rt inspect PROGRAM` "
+                "`mgpu-rt inspect PROGRAM` (after `mgpu-rt lower`, if it is a .mlir file) "
                 + (globals_ if "global" in module.why else "shows the image."),
             )
         elif not module.why and module.driver_loads >= MANY and keeps_modules:

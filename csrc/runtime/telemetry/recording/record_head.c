@@ -63,7 +63,7 @@ static const char *const copy_ways[COPY_WAYS] = {[COPY_TO_DEVICE] = "to_device",
 static const char *const unshared_reasons[UNSHARED_REASONS] = {
     [UNSHARED_NOT] = "",
     [UNSHARED_CACHE_OFF] = "MGPU_RT_CACHE=off",
-    [UNSHARED_WRITABLE] = "writable globals",
+    [UNSHARED_WRITABLE] = "globals that kernels or the host can write",
     [UNSHARED_OPAQUE] = "it may have writable globals, in parts that cannot be read",
 };
 static const char *const hows[CALL_HOWS] = {[CALL_PLAIN] = "",          [CALL_HIT] = "hit",

@@ -306,7 +306,7 @@ REPORT = {
     ),
     "a module that is loaded each time": (
         f"{RUN} --llvm 19 --stats-json s.json globals.mlir; {PAGE} s.json",
-        r"<code>(mgpu-rt inspect )PROGRAM</code> names the globals",
+        r"<code>(mgpu-rt inspect )PROGRAM</code> \(after .* names the globals",
         "mgpu-rt lower --llvm 19 globals.mlir -o globals.o && {0}globals.o",
         (0, "launches (4 bytes)"),
     ),

@@ -327,7 +327,7 @@ REPORT = {
     ),
     "streams that are never destroyed": (
         f"{RUN} --stats-json s.json open.mlir; {PAGE} s.json",
-        r"End each chain of tokens by a <code>gpu.wait</code> without <code>async</code>: MLIR",
+        r"End each chain of tokens by a <code>gpu.wait</code> without <code>async</code> .*: MLIR",
         f"{RUN} --stats-json s.json closed.mlir; {SHOW}",
         (0, "streams 19 1 0 95.0 %"),
     ),

@@ -114,13 +114,6 @@ LOWERINGS = {
         f"copies.mlir > m.mlir && {RUN} --stats m.mlir",
         (7, "mgpuMemcpy"),
     ),
-    "tokens and shared memory": (
-        f"{RUN} shared.mlir",
-        r"write (async) with tokens of gpu.wait, except for this gpu.alloc",
-        f"sed 's/gpu.dealloc %gpu/%t = gpu.wait {{0}}\\n  %u = gpu.dealloc {{0}} [%t] %gpu/; "
-        f"s/%x = memref.load/gpu.wait [%u]\\n  &/' shared.mlir > s.mlir && {RUN} s.mlir",
-        (7, ""),
-    ),
     "a launch with two tokens": (
         f"{RUN} tokens.mlir",
         r"join them by (gpu.wait async \[.*\]) before",

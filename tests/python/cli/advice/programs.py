@@ -47,9 +47,6 @@ FILLS = """func.func @main() -> i32 {
 ON_GPU = "%gpu = gpu.alloc () : memref<4xi32>"
 BACK = """gpu.memcpy %host, %gpu : memref<4xi32>, memref<4xi32>
   gpu.dealloc %gpu : memref<4xi32>"""
-SHARED_BACK = """%seen = memref.load %gpu[%c1] : memref<4xi32>
-  memref.store %seen, %host[%c1] : memref<4xi32>
-  gpu.dealloc %gpu : memref<4xi32>"""
 BY_LINALG = "linalg.fill ins(%seven : i32) outs(%host : memref<4xi32>)"
 LINALG = "linalg.fill ins(%seven : i32) outs(%gpu : memref<4xi32>)"
 PARALLEL = """scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
@@ -478,7 +475,6 @@ PROGRAMS = {
     "allocates.mlir": reduces(ALLOCATES),
     "copied.mlir": reduces(COPIED),
     "array.mlir": reduces(ARRAY),
-    "shared.mlir": fills("gpu", ON_GPU.replace("alloc", "alloc host_shared"), SHARED_BACK),
     "parallel.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, PARALLEL),
     "forall.mlir": fills("gpu", ON_GPU, BACK).replace(LINALG, FORALL),
     "copies.mlir": fills("host", ON_GPU, f"{COPY}\n  {BACK}"),

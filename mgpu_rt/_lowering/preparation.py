@@ -24,7 +24,7 @@ _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc(?=\s*[(\[])")
 #: Operations whose order or lack of tokens gpu-async-region would change.
-_AS_WRITTEN = re.compile(r"\bgpu\.(?:(?!wait\b)\w+\s+async|alloc\s+host_shared)\b")
+_AS_WRITTEN = re.compile(r"\bgpu\.(?:\w+\s+async|alloc\s+host_shared)\b")
 #: Copies with their types, which may stand on lines of their own; and how a type says strides.
 _COPY = re.compile(r"\bgpu\.(?:memcpy|memset)\b[^:]*:\s*((?:[^\n]*,[ \t]*\n)*[^\n]*)")
 _STRIDES = re.compile(r"\bstrided<|\baffine_map<")

@@ -32,8 +32,9 @@ int mgpu_rt_use_stream(struct ihipStream_t *stream);
 const char *mgpu_rt_take_error(void);
 
 /* Makes HIP release all cached objects that are not in use: modules that the program does not hold,
- * idle streams, device memory. Objects that the program holds remain. Returns the
- * number of released driver objects. */
+ * idle streams, device memory, pinned memory. Unregisters memory that the program has unregistered.
+ * Drops the graphs of `mgpu-rt lower --graph`. Objects that the program holds remain. Returns the
+ * number of released objects, without pinned memory. */
 int mgpu_rt_empty_cache(void);
 
 /* Registers `make_room`. If mgpuMemAlloc finds no device memory, the library calls `make_room`, and
@@ -54,7 +55,7 @@ void mgpu_rt_on_out_of_memory(void (*make_room)(int device, size_t bytes));
  * and mgpu_rt.stats() read it, and docs/statistics.md describes their JSON.
  *
  * If neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first call, the library counts only
- * misses, evictions and bytes of memory (docs/statistics.md). All other counts are then null. */
+ * misses, evictions and memory (docs/statistics.md). All other counts are then null. */
 void *mgpu_rt_record(size_t *bytes);
 
 /* ---- scratch buffers ----
@@ -80,7 +81,8 @@ struct mgpu_rt_scratch {
 /* Returns device memory of at least `bytes` bytes. If the buffer has grown, its content is
  * undefined. New work must not use earlier pointers into the buffer (pending work may still use
  * them). Returns NULL if there is no memory: the owner's buffer is then unchanged. For 0 bytes the
- * function returns the current buffer. */
+ * function returns the current buffer. While the thread builds a graph, a buffer that exists must
+ * not grow: no graph is built then. */
 void *mgpu_rt_scratch_reserve(struct mgpu_rt_scratch *scratch, size_t bytes);
 
 /* Releases the buffer in its stream's order. The owner is then empty and may be used again. */

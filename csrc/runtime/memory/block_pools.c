@@ -289,14 +289,6 @@ static struct queue *list_in(struct block_pool *pool, size_t size) {
     return &pool->lists[block_set(size)];
 }
 
-size_t block_pool_larger_bytes[MOST_DEVICES];
-
-void block_count_larger(struct block *block, size_t bytes) {
-    size_t *counted = &block_pool_larger_bytes[block->device];
-    store_relaxed(counted, *counted + bytes - block->larger);
-    block->larger = bytes;
-}
-
 /* Puts a block that is not in the index, has several fences, or finds no empty way. */
 static __attribute__((noinline)) void put_slow(struct block *block) {
     struct stream *stream = block->fence.stream;
@@ -308,7 +300,6 @@ static __attribute__((noinline)) void put_slow(struct block *block) {
             pool = make_pool(stream, block->device);
     }
     pthread_mutex_lock(&tables_lock);
-    block_count_larger(block, 0);
     if (!pool)
         make_loose(block);
     else if (!put_into_way(pool, block)) /* from here on another thread may take the block */
@@ -494,13 +485,8 @@ struct block *block_search_larger(size_t size, size_t room, int device, struct s
     struct block *block = NULL;
     for (size_t list = list_of_size(least + 1); list <= list_of_size(most) && !block; list++)
         block = take_indexed(list, &wanted);
-    if (!block)
-        return NULL;
-    store_relaxed(count, (unsigned char)(counted + 1));
-    pthread_mutex_lock(&tables_lock);
-    block_leave_index(block); /* so that the block's next free is slow, and ends the count */
-    block_count_larger(block, block->size - size);
-    pthread_mutex_unlock(&tables_lock);
+    if (block)
+        store_relaxed(count, (unsigned char)(counted + 1));
     return block;
 }
 

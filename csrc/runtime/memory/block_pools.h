@@ -82,14 +82,6 @@ void block_pool_remove_held(int device);
 struct block *block_search_pools(size_t bytes, int device, struct stream *stream, bool shared,
                                  bool *waits);
 
-/* The bytes by which held blocks are of a larger class than the requests that they serve. Changed
- * under tables_lock. */
-extern size_t block_pool_larger_bytes[MOST_DEVICES];
-
-/* Counts these bytes of a block that serves a smaller request; 0 once the program has freed it.
- * Under tables_lock. */
-void block_count_larger(struct block *block, size_t bytes);
-
 /* Takes a ready block above BLOCK_EXACT_UP_TO that is larger than `size`, but not much larger, and
  * by at most `room` bytes. Returns NULL if there is none. */
 struct block *block_search_larger(size_t size, size_t room, int device, struct stream *stream,

@@ -28,52 +28,71 @@ struct block *block_around(const void *address) {
 
 /* ---- bytes ---- */
 
-struct block_bytes block_bytes[MOST_DEVICES];
+size_t block_large_bytes[MOST_DEVICES];
 bool blocks_have_slack;
-static ptrdiff_t asked_apart[MOST_DEVICES]; /* bytes that ended threads have counted */
+static struct held_bytes held_apart[MOST_DEVICES]; /* what ended threads have counted */
 
-static void count_apart(int device, ptrdiff_t bytes) {
-    fetch_add_relaxed(&asked_apart[device], bytes);
+static void count_apart(int device, ptrdiff_t size, ptrdiff_t asked) {
+    fetch_add_relaxed(&held_apart[device].size, size);
+    fetch_add_relaxed(&held_apart[device].asked, asked);
 }
 
 /* Changes how many bytes of large blocks the program holds on a device. Each thread has its own
  * count, so that threads share no cache line. */
-static void count_asked(int device, ptrdiff_t bytes) {
+static void count_held(int device, ptrdiff_t size, ptrdiff_t asked) {
     struct thread *thread = thread_self;
-    if (LIKELY(thread != NULL))
-        store_relaxed(&thread->asked[device], load_relaxed(&thread->asked[device]) + bytes);
-    else
-        count_apart(device, bytes);
+    if (UNLIKELY(!thread)) {
+        count_apart(device, size, asked);
+        return;
+    }
+    struct held_bytes *held = &thread->held[device];
+    store_relaxed(&held->size, load_relaxed(&held->size) + size);
+    store_relaxed(&held->asked, load_relaxed(&held->asked) + asked);
 }
 
 void block_ask_large(struct block *block, size_t bytes) {
     PROOF_STEP(slack_is_not_the_programs, range_use(&block->range, bytes));
     if (bytes != block->size && UNLIKELY(!load_relaxed(&blocks_have_slack)))
         store_relaxed(&blocks_have_slack, true);
-    count_asked(block->device, (ptrdiff_t)bytes);
+    count_held(block->device, (ptrdiff_t)block->size, (ptrdiff_t)bytes);
 }
 
-void block_unask(const struct block *block) {
-    if (block->size > BLOCK_EXACT_UP_TO)
-        count_asked(block->device, -(ptrdiff_t)block_asked(block));
+void block_unask_large(const struct block *block) {
+    count_held(block->device, -(ptrdiff_t)block->size, -(ptrdiff_t)block_asked(block));
 }
 
 void block_thread_ends(struct thread *thread) {
     for (int device = 0; device < MOST_DEVICES; device++) {
-        count_apart(device, load_relaxed(&thread->asked[device]));
-        store_relaxed(&thread->asked[device], 0);
+        struct held_bytes *held = &thread->held[device];
+        count_apart(device, load_relaxed(&held->size), load_relaxed(&held->asked));
+        store_relaxed(&held->size, 0);
+        store_relaxed(&held->asked, 0);
     }
 }
 
+/* Returns the sum over all threads. A sum may be wrong while a thread counts. Under tables_lock. */
+static struct held_bytes held_by_all(int device) {
+    struct held_bytes sum = {load_relaxed(&held_apart[device].size),
+                             load_relaxed(&held_apart[device].asked)};
+    for (const struct thread *thread = thread_list; thread; thread = thread->next) {
+        sum.size += load_relaxed(&thread->held[device].size);
+        sum.asked += load_relaxed(&thread->held[device].asked);
+    }
+    return sum;
+}
+
 size_t block_asked_bytes(int device) {
-    ptrdiff_t bytes = load_relaxed(&asked_apart[device]);
-    for (const struct thread *thread = thread_list; thread; thread = thread->next)
-        bytes += load_relaxed(&thread->asked[device]);
+    const ptrdiff_t bytes = held_by_all(device).asked;
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
+size_t block_beyond_bytes(int device) {
+    const struct held_bytes held = held_by_all(device);
+    return held.size > held.asked ? (size_t)(held.size - held.asked) : 0;
+}
+
 size_t block_large_unused(int device) {
-    const size_t large = load_relaxed(&block_bytes[device].large);
+    const size_t large = load_relaxed(&block_large_bytes[device]);
     const size_t asked = block_asked_bytes(device);
     return large > asked ? large - asked : 0;
 }
@@ -115,17 +134,15 @@ void block_remove(struct block *block) {
     if (!block->booked)
         return;
     struct memory_account *account = &counts.memory[block->device];
-    struct block_bytes *held = &block_bytes[block->device];
+    size_t *large = &block_large_bytes[block->device];
     PROOF_STEP(block_leaves_its_account_once, block->booked = false);
     if (state > BLOCK_IDLE)
         block_unask(block);
     store_relaxed(&account->reserved, account->reserved - block->size);
     store_relaxed(&account->blocks, account->blocks - 1);
     if (block->size > BLOCK_EXACT_UP_TO)
-        store_relaxed(&held->large, held->large - block->size);
-    store_relaxed(&held->slack, held->slack - block->slack);
+        store_relaxed(large, *large - block->size);
     CHECK(account_agrees(block->device));
-    block_count_larger(block, 0);
     block_leave_index(block);
     ranges_remove((uintptr_t)block->handle.key);
 }
@@ -168,7 +185,7 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     const bool shared = state == BLOCK_SHARED;
     struct block *block = handle_insert(&block_map, address);
     struct memory_account *account = &counts.memory[device];
-    struct block_bytes *held = &block_bytes[device];
+    size_t *large = &block_large_bytes[device];
     if (!block)
         return NULL;
     pthread_mutex_lock(&tables_lock);
@@ -190,11 +207,9 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
     if (account->reserved > account->peak_reserved)
         store_relaxed(&account->peak_reserved, account->reserved);
     if (size > BLOCK_EXACT_UP_TO)
-        store_relaxed(&held->large, held->large + size);
+        store_relaxed(large, *large + size);
     CHECK(account_agrees(device));
     ranges_add(&block->range, (uintptr_t)address, size, shared ? RANGE_MANAGED : RANGE_DEVICE);
-    block->slack = size - block_round(bytes);
-    store_relaxed(&held->slack, held->slack + block->slack);
     block_ask(block, bytes);
     store_release(&block->state, PROOF_VALUE(new_block_is_held, state, BLOCK_IDLE));
     pthread_mutex_unlock(&tables_lock);

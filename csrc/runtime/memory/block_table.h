@@ -71,7 +71,11 @@ static inline void block_ask(struct block *block, size_t bytes) {
 }
 
 /* Subtracts the bytes of a block that the program no longer holds. */
-void block_unask(const struct block *block);
+void block_unask_large(const struct block *block);
+static inline void block_unask(const struct block *block) {
+    if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
+        block_unask_large(block);
+}
 
 /* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
  * `bytes` lead beyond the request, the result leads beyond the block. */
@@ -87,11 +91,9 @@ static inline size_t block_reserved(int device) {
     return load_relaxed(&counts.memory[device].reserved);
 }
 
-/* Parts of the reserved bytes of a device. Threads write them under tables_lock. */
-extern struct block_bytes {
-    size_t large; /* in blocks above BLOCK_EXACT_UP_TO */
-    size_t slack; /* by which sizes were rounded up when HIP allocated the blocks */
-} block_bytes[MOST_DEVICES];
+/* The reserved bytes of a device in blocks above BLOCK_EXACT_UP_TO. Threads write them under
+ * tables_lock. */
+extern size_t block_large_bytes[MOST_DEVICES];
 
 /* Counts the blocks and bytes that the program holds; visits all blocks. */
 void block_count_held(struct memory_account accounts[MOST_DEVICES]);
@@ -99,6 +101,9 @@ void block_count_held(struct memory_account accounts[MOST_DEVICES]);
 /* Returns the bytes of large blocks for which the program has asked and which it holds. Under
  * tables_lock. */
 size_t block_asked_bytes(int device);
+
+/* Returns the further bytes of the large blocks that the program holds. Under tables_lock. */
+size_t block_beyond_bytes(int device);
 
 /* Returns the bytes of large blocks for which the program has not asked: idle blocks, and the part
  * of a held block beyond the request. Under tables_lock. */

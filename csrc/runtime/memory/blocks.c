@@ -94,24 +94,27 @@ static void request_harder(struct request *request, size_t exact) {
 
 /* Returns how many more bytes the program's blocks may have beyond its requests. The limit and a
  * sixteenth of the device bound these bytes: otherwise a program that fills the device with stock
- * could lack memory. */
-static size_t slack_left(int device) {
+ * could lack memory. A hit does not ask, so hits may exceed the bound. */
+static size_t room_beyond(int device) {
     const size_t known = cache_limits.memory_bytes[device];
     const size_t total = eviction_total(device) / 16;
-    const size_t slack =
-        load_relaxed(&block_bytes[device].slack) + load_relaxed(&block_pool_larger_bytes[device]);
     size_t limit = known ? known : options.memory_limit_bytes;
     if (total && total < limit)
         limit = total;
     if (!limit)
         return SIZE_MAX;
-    return slack < limit ? limit - slack : 0;
+    pthread_mutex_lock(&tables_lock);
+    const size_t beyond = block_beyond_bytes(device);
+    pthread_mutex_unlock(&tables_lock);
+    return beyond < limit ? limit - beyond : 0;
 }
 
 /* Returns the size for which the library asks HIP. */
 static size_t size_for(int device, size_t bytes) {
     const size_t size = block_class(bytes), exact = block_round(bytes);
-    return DOUBT(slack_exceeds_the_limit, size - exact > slack_left(device)) ? exact : size;
+    return DOUBT(slack_exceeds_the_limit, size != exact && size - exact > room_beyond(device))
+               ? exact
+               : size;
 }
 
 /* The search looks at the newest blocks only, so a miss does not take longer with more blocks. */
@@ -176,7 +179,7 @@ bool block_serves(uint64_t bytes, int device) {
 /* Returns true if an idle large block may have more than `size` bytes. The misses of a program that
  * keeps its memory, or has only small blocks, then visit no pool for a larger block. */
 static bool larger_may_be_idle(size_t size, int device) {
-    if (!load_relaxed(&block_bytes[device].large))
+    if (!load_relaxed(&block_large_bytes[device]))
         return false;
     pthread_mutex_lock(&tables_lock);
     const size_t unused = block_large_unused(device);
@@ -193,7 +196,7 @@ void *block_search(uint64_t bytes, int device, struct stream *order, bool shared
     struct block *block =
         serves ? block_search_pools(block_round(bytes), device, order, shared, &waits) : NULL;
     if (serves && !block && larger_may_be_idle(size, device))
-        block = block_search_larger(size, slack_left(device), device, order, shared);
+        block = block_search_larger(size, room_beyond(device), device, order, shared);
     if (block) {
         *error = hipSuccess;
         call_tell(CALL_HIT);
@@ -288,8 +291,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, address, &freed))
         return freed;
-    if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
-        block_unask(block);
+    block_unask(block);
     const int device = block->device;
     const bool in_order = LIKELY(stream && stream->device == device);
     const unsigned care = load_relaxed(&care_of_frees);

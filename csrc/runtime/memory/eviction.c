@@ -38,7 +38,7 @@ static void raise_recent_peak(int device, size_t asked) {
 }
 
 static bool is_beyond_peak(int device) {
-    return load_relaxed(&block_bytes[device].large) * 2 >
+    return load_relaxed(&block_large_bytes[device]) * 2 >
            load_relaxed(&recent_peaks[device]) * PEAK_PARTS;
 }
 

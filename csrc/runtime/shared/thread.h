@@ -26,6 +26,12 @@ struct module_slot {
     uint64_t version_and_state;
 };
 
+/* The large blocks that a thread allocated, less those that it freed (block_table.h). */
+struct held_bytes {
+    ptrdiff_t size;  /* the bytes that HIP holds for them */
+    ptrdiff_t asked; /* the bytes for which the program asked */
+};
+
 struct thread {
     struct stream *stream;       /* the stream that the thread used most recently */
     struct stream *external;     /* mgpu_rt_use_stream */
@@ -34,9 +40,8 @@ struct thread {
     size_t module_slots;
     struct host_slot hosts[HOST_SLOTS];
     unsigned next_host;
-    ptrdiff_t asked[MOST_DEVICES]; /* bytes of large blocks that the thread allocated, less those
-                                    * that it freed, by device (blocks.h) */
-    struct thread *next;           /* links all threads; guarded by tables_lock */
+    struct held_bytes held[MOST_DEVICES]; /* by device */
+    struct thread *next;                  /* links all threads; guarded by tables_lock */
 };
 
 /* NULL until the thread's first call. With the initial-exec model an access is a single load. The

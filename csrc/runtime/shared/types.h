@@ -271,9 +271,6 @@ struct block {
                         * allocated, or 0 */
     uint64_t uses;     /* how often the block was handed out */
     uint64_t last_use; /* the value of block_clock at the block's last free */
-    size_t slack;      /* the bytes by which the size was rounded up when HIP allocated the block */
-    size_t larger;     /* held: the bytes beyond the class of the request, 0 if the classes agree.
-                        * Under tables_lock */
     struct range range;
     /* Under tables_lock: the block's places in the index and in a pool (block_pools.c). */
     struct queued indexed;   /* in the list of its size */

@@ -279,6 +279,19 @@ def test_rounding_takes_at_most_a_sixteenth_of_the_device(mgpu: Mgpu) -> None:
     assert mgpu.stderr() == ""
 
 
+@in_child(HIPSTUB_MEMORY=str(512 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
+def test_bytes_beyond_the_requests_of_hits_count_too(mgpu: Mgpu) -> None:
+    """A block may serve a smaller request of its class. If hits leave many bytes unused, HIP gets
+    exact sizes."""
+    stream = mgpu.StreamCreate()
+    for block in [alloc(mgpu, 18 * MIB, stream) for _ in range(17)]:
+        mgpu.MemFree(block, stream)
+    for _ in range(17 + 12):
+        alloc(mgpu, 16 * MIB + 1, stream)
+    assert mgpu.counts("hipMalloc", "hipFree") == {"hipMalloc": 17 + 12, "hipFree": 0}
+    assert mgpu.stderr() == ""
+
+
 @in_child(HIPSTUB_MEMORY=str(1024 * MIB), MGPU_RT_MEMORY_LIMIT="0.9")
 def test_larger_blocks_take_at_most_a_sixteenth_of_the_device(mgpu: Mgpu) -> None:
     """A block that serves a smaller request is lost to the program until it frees the block."""

@@ -47,13 +47,14 @@ _YIELD = re.compile(
 _INITIAL = re.compile(r"(%[\w$.-]+)\s*=\s*(%[\w$.#-]+)")
 _BLOCK = re.compile(r"\^[\w$.-]+\s*\(([^\n]*)")
 
-#: Operations by which code reads or writes memory itself: a value and its indices, a copy, or a
+#: Operations by which code accesses memory itself: a value and its indices, a copy, a free, or a
 #: call of LLVM's functions that print memory.
 _ACCESS = re.compile(
     r"\b(?:memref|affine|vector)\.(?:(?:vector_|masked|expand|compress)?(?:load|store)"
     r"|(?:generic_)?atomic_rmw|transfer_read|transfer_write|gather|scatter)\b"
     r"[^\n\[:]*?(%[\w$.#-]+)\s*\["
     r"|\bmemref\.copy\s+(%[\w$.#-]+)\s*,\s*(%[\w$.#-]+)"
+    r"|\bmemref\.dealloc\s+(%[\w$.#-]+)"
     r"|(?<=call )@printMemref(?!Shape)\w+\s*\(\s*(%[\w$.#-]+)"
 )
 #: An operation of linalg, or the end of its body.
@@ -110,8 +111,8 @@ def functions(text: str) -> list[Function]:
 
 
 def access_to_device(text: str) -> tuple[re.Match[str], str] | None:
-    """Returns the first operation by which code of the host itself reads or writes memory of the
-    GPU, and the memref."""
+    """Returns the first operation by which code of the host itself reads, writes or frees memory
+    of the GPU, and the memref."""
     host, kernels = without_launches(text)
     found = functions(text)
     called = called_by(kernels, text, found)

@@ -193,9 +193,12 @@ def _on_the_host(text: str) -> list[str]:
     if found := host_memory.access_to_device(text):
         access, memref = found
         operation = re.split(r"[\s(]", access[0])[0]
+        use = "copy by gpu.memcpy, or use a kernel"
+        if operation == "memref.dealloc":
+            use = "free it by gpu.dealloc"
         told.append(
             f"{operation} ({_line(text, access)}) is code of the host, and {memref} is in the "
-            "GPU's memory, which the host may not reach: copy by gpu.memcpy, or use a kernel"
+            f"GPU's memory, which the host may not reach: {use}"
         )
     return told
 

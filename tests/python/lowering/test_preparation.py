@@ -146,6 +146,12 @@ OF_GPU = GATHER.replace("%o", "%d").replace("%m", "%d")
         (DEVICE + "vector.compressstore %d[%i], %m, %v", "vector.compressstore (line 2)"),
         (DEVICE + "%x = vector.gather %d[%i] [%v], %m, %p", "vector.gather (line 2)"),
         (DEVICE + "memref.copy %h, %d : memref<4xf32> to memref<4xf32>", "memref.copy (line 2)"),
+        (
+            DEVICE + "memref.dealloc %d : memref<4xf32>",
+            "memref.dealloc (line 2) is code of the host, and %d is in the GPU's memory, which "
+            "the host may not reach: free it by gpu.dealloc",
+        ),
+        (DEVICE + "gpu.dealloc %d : memref<4xf32>", ""),
         (DEVICE + LAUNCH.replace("%s", STORE), ""),
         (DEVICE + LAUNCH.replace("%s", "scf.if %c {\n}\n" + STORE) + STORE, "(line 7)"),
         (DEVICE.replace(" async", " host_shared async") + STORE, ""),

@@ -416,6 +416,7 @@ void recorder_close(void) {
         return;
     is_open = false;
     recorder_block(NULL, 0);
+    fetch_and_release(&runtime_mode, ~(unsigned)MODE_TIMED); /* other threads may be within calls */
     complete(&counts);
     counts.process.exited = 1;
     if (wants_table())

@@ -90,6 +90,38 @@ def test_a_readme_names_each_folder_beside_it(part: str) -> None:
     assert [parts[0] for parts in below if len(parts) > 1 and f"`{parts[0]}/`" not in readme] == []
 
 
+@pytest.mark.parametrize("group", ["runtime", "python", "proofs", "devices"])
+def test_the_tests_readme_names_each_folder_of_a_group(group: str) -> None:
+    readme = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    folders = [init.parent.name for init in (ROOT / "tests" / group).glob("*/__init__.py")]
+    assert [name for name in folders if f"`{name}/`" not in readme] == []
+
+
+#: Matches a table of what a user sees; the group contains the rows.
+SYMPTOMS = re.compile(r"^\| you see \|.*\n\|.*\n((?:\|.*\n)+)", re.MULTILINE)
+#: The starts of messages of pytest, ROCr and HIP.
+OF_OTHERS = ("unrecognized arguments", "Memory access", "Resource leak", "hipError", "'hipModule")
+#: Matches the parts of a message that vary: names, numbers, lists.
+VARIES = re.compile(r"'[^']*'|gfx\w+|\d+|\.\.\.")
+
+
+def test_messages_that_are_explained_are_printed() -> None:
+    files = [path for lot in ("csrc", "mgpu_rt") for path in (ROOT / lot).rglob("*.[cp]*")]
+    texts = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".c", ".py")]
+    printed = re.sub(r'"\s*f?"', "", "\n".join(texts))  # joins the parts of a string
+    seen = [
+        message
+        for document in DOCUMENTS
+        for rows in SYMPTOMS.findall(document.read_text(encoding="utf-8"))
+        for row in rows.splitlines()
+        for message in re.findall(r"`([^`]+)`", row.split(" | ")[0])
+        if not message.startswith(OF_OTHERS)
+    ]
+    parts = {part.strip(): message for message in seen for part in VARIES.split(message)}
+    assert {part: message for part, message in parts.items() if part not in printed} == {}
+    assert len(seen) >= 8
+
+
 def test_tests_that_are_named_are_there() -> None:
     """The names are those of all tests and of their files."""
     defined: list[str] = []

@@ -44,8 +44,8 @@ void device_clear_error(hipError_t error);
 /* Returns true if the result of a query is hipSuccess; otherwise clears the query's error. */
 bool device_answered(hipError_t error);
 
-/* Finds HIP's number of the allocation at an address. HIP never uses a number twice. Returns false
- * if HIP knows no allocation at the address. */
+/* Finds HIP's number of the allocation at an address. HIP counts all allocations, on all devices:
+ * AMD's numbers have 32 bits. Returns false if HIP knows no allocation at the address. */
 bool device_memory_number(void *memory, uint64_t *number);
 
 #endif

@@ -218,24 +218,17 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
 
 /* ---- HIP ---- */
 
-/* Inlined into block_free, this function would cost each hit two instructions. */
-__attribute__((noinline)) hipError_t block_free_by_hip(struct block *block, void *address) {
-    pthread_mutex_lock(&tables_lock);
-    if (block)
-        block_remove(block);
-    else
-        ranges_remove((uintptr_t)address);
-    pthread_mutex_unlock(&tables_lock);
-    return hip.Free(address);
-}
-
 void block_ask_number(struct block *block) {
     if ((block->shared || hip_device_count > 1) &&
         !device_memory_number(block_address(block), &block->number))
         block->number = NO_NUMBER;
 }
 
-bool block_hip_has(const struct block *block) {
+/* Asks HIP whether the allocation that contains the block still exists. The program may have freed
+ * the block by calling HIP, or have reset the device. HIP gives each allocation a number. NVIDIA's
+ * driver does not report where managed memory begins. hipMemGetAddressRange does not report the
+ * device, and HIP may put memory of another device at the address. */
+static bool hip_has(const struct block *block) {
     void *begin = NULL;
     size_t size = 0;
     uint64_t number = 0;
@@ -249,7 +242,7 @@ bool block_hip_has(const struct block *block) {
 }
 
 __attribute__((noinline)) bool block_is_still_there(const struct block *block) {
-    return PROOF(nobody_has_freed_the_block, witness_confirms()) || block_hip_has(block);
+    return PROOF(nobody_has_freed_the_block, witness_confirms()) || hip_has(block);
 }
 
 /* Other code may have freed the block, and HIP may have allocated more bytes at its address. */

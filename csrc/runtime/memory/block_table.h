@@ -24,7 +24,8 @@ struct block *block_first(void);
  * if there is no memory for the entry. */
 struct block *block_insert(void *address, size_t size, size_t bytes, int device, int state);
 
-/* Removes a block from the table; the block must be in no pool. Under tables_lock. */
+/* Removes a block from the table; the block must be in no pool. HIP may hand the address to another
+ * thread at once, so a block leaves the table before HIP frees it. Under tables_lock. */
 void block_remove(struct block *block);
 
 /* Removes a block from the table when the process exits. The device's account keeps the block,
@@ -36,20 +37,9 @@ void block_remove_at_exit(struct block *block);
  * Returns false if there is no such block. */
 bool block_free_late(struct block *block);
 
-/* Calls HIP to free an address; `block` is the block at that address, or NULL, and must not be in a
- * pool. HIP may hand the address to another thread at once, so the block is removed from the tables
- * before HIP frees it. Returns HIP's answer. */
-hipError_t block_free_by_hip(struct block *block, void *address);
-
-/* Asks HIP for the number of a new block's allocation, if block_hip_has needs the number: for
- * managed memory, and on a machine with several devices. */
+/* Asks HIP for the number of a new block's allocation, if block_is_still_there needs the number:
+ * for managed memory, and on a machine with several devices. */
 void block_ask_number(struct block *block);
-
-/* Asks HIP whether the allocation that contains the block still exists. The program may have freed
- * the block by calling HIP, or have reset the device. HIP gives each allocation a number. NVIDIA's
- * driver does not report where managed memory begins. hipMemGetAddressRange does not report the
- * device, and HIP may put memory of another device at the address. */
-bool block_hip_has(const struct block *block);
 
 /* Returns true if nobody but the library has freed the block. Asks HIP only if other code may have
  * called HIP since the last question. */

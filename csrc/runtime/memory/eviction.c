@@ -80,7 +80,7 @@ static bool evict_idle(struct block *block, hipError_t *error) {
     const bool removed = remove_idle(block);
     pthread_mutex_unlock(&tables_lock);
     if (removed)
-        *error = block_free_by_hip(block, block_address(block));
+        *error = hip.Free(block_address(block));
     return removed;
 }
 
@@ -144,7 +144,7 @@ size_t eviction_of_bytes(int device, size_t bytes) {
         if (!block)
             break;
         freed += block->size;
-        REPORT(free_expression, block_free_by_hip(block, block_address(block)), NULL);
+        REPORT(free_expression, hip.Free(block_address(block)), NULL);
     }
     return freed;
 }
@@ -157,8 +157,7 @@ static __attribute__((noinline)) void evict_beyond_bounds(int device, size_t fre
         pthread_mutex_lock(&tables_lock);
         block = remove_beyond_bounds(device, freed);
         pthread_mutex_unlock(&tables_lock);
-        const hipError_t error =
-            block ? block_free_by_hip(block, block_address(block)) : hipSuccess;
+        const hipError_t error = block ? hip.Free(block_address(block)) : hipSuccess;
         REPORT(free_expression, error, NULL);
     } while (block);
 }

@@ -61,6 +61,7 @@ void *mapped_library(const char *prefix, char *path, size_t size) {
 struct dynamic {
     const ElfW(Sym) * symbols;
     const char *strings;
+    size_t strings_size;
     const uint32_t *gnu_hash, *hash;
     bool filters; /* this object only stands for another library, in which the loader finds the
                    * symbols */
@@ -87,6 +88,8 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
             dynamic.symbols = table;
         else if (entry->d_tag == DT_STRTAB)
             dynamic.strings = table;
+        else if (entry->d_tag == DT_STRSZ)
+            dynamic.strings_size = flags;
         else if (entry->d_tag == DT_GNU_HASH)
             dynamic.gnu_hash = table;
         else if (entry->d_tag == DT_HASH)
@@ -101,12 +104,34 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
 
 /* ---- imports ---- */
 
-/* Returns the index of the first symbol in GNU's hash table. Only symbols with lower indexes may be
- * imported, because GNU's hash table contains no imported symbols. */
-static size_t count_imports(const struct dynamic *dynamic) {
-    if (dynamic->gnu_hash)
-        return dynamic->gnu_hash[1];
-    return dynamic->hash ? dynamic->hash[1] : 0;
+/* Returns the index behind the last symbol in GNU's hash table; 0 if the table is empty. The table
+ * also contains the imported functions whose address the program takes. */
+static size_t end_of_gnu_hash(const uint32_t *head) {
+    const uint32_t *buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / sizeof *head);
+    const uint32_t *chain = buckets + head[0] - head[1];
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < head[0]; i++)
+        if (buckets[i] > last)
+            last = buckets[i];
+    if (!last)
+        return 0;
+    while (!(chain[last] & 1))
+        last++;
+    return last + 1;
+}
+
+/* Returns the number of symbols, or more: the caller compares each name's place with the size of
+ * the strings. If no symbol is hashed, GNU's linker writes 1 as the index of the first one. The
+ * strings then follow the symbols. */
+static size_t count_symbols(const struct dynamic *dynamic) {
+    const uint32_t *head = dynamic->gnu_hash;
+    const uintptr_t begin = (uintptr_t)dynamic->symbols, end = (uintptr_t)dynamic->strings;
+    if (dynamic->hash)
+        return dynamic->hash[1];
+    const size_t hashed = head ? end_of_gnu_hash(head) : 0;
+    if (hashed || !head)
+        return hashed;
+    return head[1] > 1 || end < begin ? head[1] : (end - begin) / sizeof *dynamic->symbols;
 }
 
 static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
@@ -116,9 +141,10 @@ static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
     const size_t length = strlen(prefix);
     if (!dynamic.symbols || !dynamic.strings)
         return 0;
-    const size_t count = count_imports(&dynamic);
+    const size_t count = count_symbols(&dynamic);
     for (size_t i = 1; i < count; i++)
         if (dynamic.symbols[i].st_shndx == SHN_UNDEF &&
+            dynamic.symbols[i].st_name < dynamic.strings_size &&
             strncmp(dynamic.strings + dynamic.symbols[i].st_name, prefix, length) == 0)
             return 1;
     return 0;

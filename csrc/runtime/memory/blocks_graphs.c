@@ -35,8 +35,10 @@ bool block_take_from_graph(uint64_t graph) {
 /* The search visits all blocks: 20 µs beside 100 of them, 16 ms beside 100,000. A graph and a
  * capture are built rarely, so they need no lists of their own. */
 void *block_serve_graph(uint64_t bytes, int device, const struct stream *stream, uint64_t graph) {
+    const size_t least = block_round(bytes), most = block_class(bytes);
     for (struct block *block = block_first(); block; block = handle_next(block)) {
-        if (block_size(block) != block_class(bytes) || block_device(block) != device ||
+        const size_t size = block_size(block);
+        if (size < least || size > most || block_device(block) != device ||
             !PROOF(block_is_of_this_capture, load_relaxed(&block->graph) == graph) ||
             block->fence.stream != stream ||
             !PROOF(kept_block_serves_its_graph,
@@ -51,7 +53,7 @@ void *block_serve_graph(uint64_t bytes, int device, const struct stream *stream,
 
 void *block_alloc_captured(uint64_t bytes, struct stream *stream, uint64_t graph,
                            hipError_t *error) {
-    const size_t size = block_class(bytes);
+    const size_t size = block_round(bytes); /* only the graph uses the block */
     const int device = stream->device;
     *error = hipSuccess;
     (void)device_kept(device);

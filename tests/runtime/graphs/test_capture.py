@@ -49,6 +49,17 @@ def test_a_capture_reuses_its_blocks(mgpu: Mgpu) -> None:
     assert len(set(used)) == 2 and used[0] == used[1] == used[2]
 
 
+@in_child(HIPSTUB_MEMORY=str(140 * KIB))
+def test_a_capture_gets_blocks_of_the_exact_size(mgpu: Mgpu) -> None:
+    """Only the captured graph uses the memory, so no other size needs it later."""
+    capture = Capture(mgpu)
+    with capture():
+        block = mgpu.MemAlloc(132 * KIB, capture.stream, False)
+        mgpu.MemFree(block, capture.stream)
+        assert mgpu.MemAlloc(130 * KIB, capture.stream, False) == block != mgpu.null
+    assert mgpu.stderr() == ""
+
+
 @in_child(backends=BACKENDS)
 def test_a_capture_waits_for_nothing(mgpu: Mgpu) -> None:
     """A lowered function waits, and the capture continues, even in the strictest mode."""

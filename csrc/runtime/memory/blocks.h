@@ -94,8 +94,9 @@ bool block_leave_to_graph(struct block *block, struct stream *stream);
  * Returns false if the program does not hold the block. */
 bool block_give_graph(void *address, uint64_t graph);
 
-/* Returns a block of this size that the graph owns, and that the program has freed on `stream`
- * (NULL: unknown). The program then holds the block again. Returns NULL if there is no such block.
+/* Returns a block for these bytes, at most of their class, that the graph owns, and that the
+ * program has freed on `stream` (NULL: unknown). The program then holds the block again. Returns
+ * NULL if there is no such block.
  */
 void *block_serve_graph(uint64_t bytes, int device, const struct stream *stream, uint64_t graph);
 

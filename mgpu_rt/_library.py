@@ -195,7 +195,7 @@ def stats() -> dict[str, Any]:
     """Returns the statistics so far, as docs/statistics.md describes them.
 
     If neither MGPU_RT_STATS nor MGPU_RT_TRACE was set at the first call, the library counts only
-    misses, evictions and memory. None stands for all other counts and times.
+    misses, evictions, `kept` and memory. None stands for all other counts and times.
     """
     library = load()
     size = library.ffi.new("size_t *")

@@ -61,6 +61,7 @@ class DeviceArray:
 
     @property
     def nbytes(self) -> int:
+        """The size of the elements in bytes, without gaps between them."""
         return math.prod(self.shape) * self.itemsize
 
     def __repr__(self) -> str:

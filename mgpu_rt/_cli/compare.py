@@ -75,9 +75,11 @@ def compare(
     if not program and files and files[0].lower().endswith(".mlir"):  # one that is missing, too
         program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
-        raise click.UsageError("name two statistics files, or a program after --", ctx)
+        raise click.UsageError(
+            "name two statistics files, a .mlir file, or a program after --", ctx
+        )
     if (exclusive or repeat > 1) and not program:
-        raise click.UsageError("--exclusive and --repeat need -- and a program", ctx)
+        raise click.UsageError("--exclusive and --repeat need a program after --", ctx)
     variables = parameters.promised(exclusive, lazy)
     if page:  # before a program runs in vain
         report.check()

@@ -16,8 +16,8 @@ from mgpu_rt._cli.errors import CommandError
 @click.command(cls=parameters.Program)
 @parameters.device(
     "hip: AMD's GPUs. softgpu: AMD's HIP on an emulated GPU, or its name: gfx906, gfx908, "
-    "gfx90a, gfx942. cuda: NVIDIA's GPUs. auto: the first of hip, cuda and softgpu that this "
-    "machine has; a line says which."
+    "gfx90a, gfx942. cuda: NVIDIA's GPUs. auto: hip if MGPU_RT_HIP is set; otherwise the first of "
+    "hip, cuda and softgpu that this machine has, and a line says which."
 )
 @click.option(
     "--stats",

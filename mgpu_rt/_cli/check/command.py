@@ -38,8 +38,9 @@ def check(
     copies.
 
     Check reports each fault once, on stderr, at the end of the program. The emulated device skips a
-    wrong access, and the program continues. Exit status 1: check found a fault, or a call failed;
-    2: check could not run, and a line gives the reason. Otherwise the exit status is the program's.
+    wrong access, and the program continues. Exit status 1: check found a fault, or a call failed
+    and the program ended with 0. Exit status 2: check could not run, and a line gives the reason.
+    Otherwise the exit status is the program's.
     """
     import tempfile
     from pathlib import Path

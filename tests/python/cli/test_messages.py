@@ -160,14 +160,14 @@ RUN = [
     ("-- main.mlir --stats", 2, "'main.mlir' takes no arguments, but '--stats' follows it"),
 ]
 COMPARE = [
-    ("", 2, "name two statistics files, or a program after --"),
+    ("", 2, "name two statistics files, a .mlir file, or a program after --"),
     ("stats.json", 2, "name two statistics files"),
     ("a b c", 2, "name two statistics files"),
     ("--", 2, "name two statistics files"),
     ("stats.json -- true", 2, "name two statistics files"),
     ("--report - a -- true", 2, "name two statistics files"),
-    ("--exclusive a b", 2, "--exclusive and --repeat need -- and a program"),
-    ("--repeat 3 a b", 2, "--exclusive and --repeat need -- and a program"),
+    ("--exclusive a b", 2, "--exclusive and --repeat need a program after --"),
+    ("--repeat 3 a b", 2, "--exclusive and --repeat need a program after --"),
     ("--lazy -- true", 2, "--lazy needs --exclusive"),
     ("--report folder stats.json", 2, "Is a directory"),
     ("--report none/p.html stats.json", 2, "No such file or directory"),

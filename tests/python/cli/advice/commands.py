@@ -115,7 +115,7 @@ RUNS = {
     ),
     "nothing to compare": (
         "mgpu-rt compare",
-        r"name two statistics files, or a program after (--)",
+        r"name two statistics files, a .mlir file, or a program after (--)",
         f"{STEPS}; mgpu-rt compare --device softgpu {{0}} ./steps",
         (0, "hipStreamCreate "),
     ),

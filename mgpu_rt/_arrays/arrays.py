@@ -91,8 +91,9 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Returns CuPy's array interface, which PyTorch also reads. Waits for the array's work,
-        or makes this thread's external stream (use_stream) wait, and names that stream."""
+        """Returns CuPy's array interface, which PyTorch also reads. Waits for the array's pending
+        work. If this thread has an external stream (use_stream), that stream waits in place of the
+        caller, and the interface names the stream."""
         letter, stream = ELEMENTS[self._array.type].letter, None
         if not letter:
             raise AttributeError(f"the array interface cannot describe {self.dtype}")

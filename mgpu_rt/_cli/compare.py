@@ -101,9 +101,8 @@ def compare(
         told = [f"{tables.ONCE}."] if len(files) == 2 else []
     if page:
         _write(page, program, sides, told)
-    if page == "-" or len(files) == 1:
-        return
-    click.echo("\n".join([*tables.lines(sides), *(["", *told] if told else [])]))
+    if page != "-" and len(files) != 1:
+        click.echo("\n".join([*tables.lines(sides), *(["", *told] if told else [])]))
     if any(side.run.failed for side in sides):
         ctx.exit(1)
 

@@ -93,11 +93,13 @@ overrides = together(
         "or a hook or runtime of your own, as MODULE:CLASS. May be repeated; "
         "each calls the next.",
     ),
-    click.option("--kernel", metavar="PATTERN", help="For hooks: only these kernels."),
+    click.option(
+        "--kernel", metavar="PATTERN", help="For --hook and --record: only these kernels."
+    ),
     click.option(
         "--nth",
         type=click.IntRange(min=0),
-        help="For hooks: only the n-th launch of each kernel; 0: all.",
+        help="For --hook and --record: only the n-th launch of each kernel; 0: all.",
     ),
 )
 

@@ -214,6 +214,15 @@ def test_compare_begins_with_what_failed(tmp_path: Path) -> None:
     assert invoke("compare", names[0], names[0]).exit_code == 0
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(("failed", "status"), [(LAUNCHES, 1), ({}, 0)])
+def test_a_page_alone_gives_the_status_too(
+    count: int, failed: dict, status: int, tmp_path: Path
+) -> None:
+    (name,) = files(tmp_path, run={**recorded.statistics(), "failed": failed})
+    assert invoke("compare", "--report", "-", *[name] * count).exit_code == status
+
+
 def test_compare_of_a_program_tells_of_both_runs(program: Path) -> None:
     done = command("compare", "--device", "hip", "--", program)
     failed = "1 call of mgpuMemFree failed with hipErrorInvalidValue"

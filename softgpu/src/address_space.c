@@ -136,12 +136,29 @@ bool softgpu_is_host_memory(uint64_t va) {
     return !mapped && process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1;
 }
 
+static struct softgpu_range range_of(const struct softgpu_mapping *mapping) {
+    return (struct softgpu_range){mapping->va, mapping->size, mapping->host, mapping->image};
+}
+
+void softgpu_name_ranges(unsigned image,
+                         bool (*is_from)(const struct softgpu_range *range, const void *of),
+                         const void *of) {
+    softgpu_address_space_lock(true);
+    for (size_t i = 0; i < count; i++) {
+        struct softgpu_mapping *mapping = mappings[i];
+        const struct softgpu_range range = range_of(mapping);
+        if (!mapping->image && !mapping->scratch && !mapping->user && is_from(&range, of))
+            mapping->image = image;
+    }
+    softgpu_address_space_unlock();
+}
+
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range) {
     softgpu_address_space_lock(false);
     const struct softgpu_mapping *mapping = softgpu_mapping_at(va);
     bool usable = mapping && !mapping->scratch;
     if (usable)
-        *range = (struct softgpu_range){mapping->va, mapping->size, mapping->host};
+        *range = range_of(mapping);
     softgpu_address_space_unlock();
     return usable;
 }

@@ -34,12 +34,19 @@ _Static_assert(sizeof(struct softgpu_dispatch_packet) == 64, "an AQL packet has 
 struct softgpu_range {
     uint64_t va, size;
     char *host;
+    unsigned image; /* the loaded image that softgpu_name_ranges gave; 0 without one */
 };
 
 /* Finds the mapping that contains a GPU address; returns false if the address is not mapped.
  * Thread-safe. The caller may cache the returned copy for one dispatch, to avoid repeated lookups.
  * Memory that a running kernel uses is not freed before the kernel ends. */
 bool softgpu_find_range(uint64_t va, struct softgpu_range *range);
+
+/* Gives a number of an image, which is not 0, to each range that has none and for which `is_from`
+ * returns true. `is_from` must not look up ranges. Thread-safe. */
+void softgpu_name_ranges(unsigned image,
+                         bool (*is_from)(const struct softgpu_range *range, const void *of),
+                         const void *of);
 
 /* Converts the host address of registered memory to the device address, for messages. Returns false
  * if the memory is not registered. */

@@ -22,6 +22,7 @@ struct softgpu_mapping {
     uint64_t user_size;
     unsigned registrations; /* number of times that this user range is registered */
     bool scratch;           /* true for scratch, which has addresses but no memory */
+    unsigned image;         /* the loaded image that softgpu_name_ranges gave; 0 without one */
     uint32_t node;          /* the node that owns the memory */
     HsaMemFlags flags;
     void *user_data;

@@ -22,8 +22,9 @@ static struct {
 
 static void *load(void *image, size_t size) {
     (void)softgpu_call_begins();
+    void *module = native.load(image, size);
     softgpu_image_add(image);
-    return native.load(image, size);
+    return module;
 }
 
 static void *alloc(uint64_t size, void *stream, bool shared) {

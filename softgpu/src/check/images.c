@@ -33,28 +33,31 @@ static uint64_t size_of(const void *image) {
     return header.e_shoff + (uint64_t)header.e_shnum * header.e_shentsize;
 }
 
-static bool is_kept(const void *image, uint64_t size) {
-    for (unsigned n = 0; n < known.count; n++)
-        if (known.images[n].size == size && memcmp(known.images[n].bytes, image, size) == 0)
-            return true;
-    return false;
+/* Returns the number of the copy of an image, which it makes if there is none, or MOST_IMAGES. */
+static unsigned keep(const void *image, uint64_t size) {
+    unsigned n = 0;
+    while (n < known.count &&
+           (known.images[n].size != size || memcmp(known.images[n].bytes, image, size) != 0))
+        n++;
+    if (n < known.count || n == MOST_IMAGES)
+        return n;
+    char *copy = malloc(size);
+    if (!copy)
+        return MOST_IMAGES;
+    known.images[known.count++] = (struct image){.bytes = memcpy(copy, image, size), .size = size};
+    return n;
 }
 
-void softgpu_image_add(const void *image) {
-    uint64_t size = image ? size_of(image) : 0;
-    if (!size)
-        return;
-    pthread_mutex_lock(&known.lock);
-    char *copy = known.count < MOST_IMAGES && !is_kept(image, size) ? (char *)malloc(size) : NULL;
-    if (copy)
-        known.images[known.count++] =
-            (struct image){.bytes = memcpy(copy, image, size), .size = size};
-    pthread_mutex_unlock(&known.lock);
+static bool is_code_object(const struct softgpu_range *range) {
+    return range->size >= sizeof(Elf64_Ehdr) && memcmp(range->host, ELFMAG, SELFMAG) == 0;
 }
 
-/* Returns whether a loaded code object contains the code of an image. */
-static bool is_loaded_from(const struct softgpu_range *range, const struct image *image) {
+/* Returns whether a range is a loaded code object that contains the code of an image. */
+static bool is_loaded_from(const struct softgpu_range *range, const void *of) {
+    const struct image *image = of;
     Elf64_Ehdr header;
+    if (!is_code_object(range))
+        return false;
     memcpy(&header, image->bytes, sizeof header);
     for (unsigned n = 0; n < header.e_phnum; n++) {
         Elf64_Phdr segment;
@@ -70,6 +73,17 @@ static bool is_loaded_from(const struct softgpu_range *range, const struct image
                       segment.p_filesz) == 0;
     }
     return false;
+}
+
+void softgpu_image_add(const void *image) {
+    uint64_t size = image ? size_of(image) : 0;
+    if (!size)
+        return;
+    pthread_mutex_lock(&known.lock);
+    unsigned n = keep(image, size);
+    if (n < MOST_IMAGES) /* the line tables of two images with the same code may differ */
+        softgpu_name_ranges(n + 1, is_loaded_from, &known.images[n]);
+    pthread_mutex_unlock(&known.lock);
 }
 
 static void write_file(struct image *image, unsigned number) {
@@ -89,17 +103,15 @@ static void write_file(struct image *image, unsigned number) {
 
 bool softgpu_image_find(uint64_t va, unsigned *number, uint64_t *offset) {
     struct softgpu_range range;
-    bool found = false;
-    if (!softgpu_find_range(va, &range) || range.size < sizeof(Elf64_Ehdr) ||
-        memcmp(range.host, ELFMAG, SELFMAG) != 0)
+    if (!softgpu_find_range(va, &range))
         return false;
     pthread_mutex_lock(&known.lock);
-    for (unsigned n = 0; n < known.count && !found; n++) {
-        found = is_loaded_from(&range, &known.images[n]);
-        if (found)
-            write_file(&known.images[n], *number = n);
-    }
+    for (unsigned n = 0; n < known.count && !range.image; n++)
+        if (is_loaded_from(&range, &known.images[n])) /* HIP loaded the image later than usual */
+            range.image = n + 1;
+    if (range.image)
+        write_file(&known.images[range.image - 1], *number = range.image - 1);
     pthread_mutex_unlock(&known.lock);
     *offset = va - range.va;
-    return found;
+    return range.image != 0;
 }

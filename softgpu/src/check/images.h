@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Stores a copy of an ELF image, and ignores other formats. */
+/* Stores a copy of an ELF image that HIP has just loaded, and ignores other formats. */
 void softgpu_image_add(const void *image);
 
 /* Finds the image of the code at an address. *number: the image's number, from 0; *offset: the

@@ -130,6 +130,44 @@ def test_a_report_says_the_line() -> None:
     assert "called by main (faults.mlir:1" in done.stderr
 
 
+LAUNCH = """
+  gpu.launch blocks(%x, %y, %z) in (%gx = %one, %gy = %one, %gz = %one)
+      threads(%i, %ty, %tz) in (%sx = %n, %sy = %one, %sz = %one) {
+    memref.store %value, MEMORY[%i] : memref<64xi32>
+    gpu.terminator
+  }
+"""
+SAME_CODE = f"""func.func @main() {{
+  %one = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  %value = arith.constant 1 : i32
+  %right = gpu.alloc () : memref<64xi32>
+  %small = gpu.alloc () : memref<63xi32>
+  %wrong = memref.reinterpret_cast %small to offset: [0], sizes: [64], strides: [1]
+      : memref<63xi32> to memref<64xi32>
+  {LAUNCH.replace("MEMORY", "%right")}
+  {LAUNCH.replace("MEMORY", "%wrong")}
+  gpu.dealloc %small : memref<63xi32>
+  gpu.dealloc %right : memref<64xi32>
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize(("llvm", "cache"), [(22, "on"), (19, "off")])
+def test_a_line_is_of_the_kernel_that_ran_if_two_have_the_same_code(
+    llvm: int, cache: str, tmp_path: Path
+) -> None:
+    """LLVM 19's program loads a module at each launch, so without the cache HIP gives the memory of
+    the first kernel's code to the second's."""
+    source = tmp_path / "same.mlir"
+    source.write_text(SAME_CODE)
+    done = check("--llvm", llvm, source, MGPU_RT_CACHE=cache)
+    assert done.returncode == 1, done.stderr
+    line = SAME_CODE[: SAME_CODE.index("%wrong[%i]")].count("\n") + 1
+    assert f"/same.mlir:{line}, offset 0x" in done.stderr
+
+
 def test_without_a_line_table_a_report_says_the_place_in_the_code() -> None:
     done = check("--", program(HERE / "faults.mlir"))
     assert "\n  at offset 0x" in done.stderr and "main (faults+0x" in done.stderr

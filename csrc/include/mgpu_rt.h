@@ -97,11 +97,15 @@ void mgpu_rt_scratch_move(struct mgpu_rt_scratch *to, struct mgpu_rt_scratch *fr
  * A graph contains the GPU work of a lowered function. The program builds the graph once, and
  * submits the graph as often as needed:
  *
- *     mgpu_rt_graph_begin();
- *     lowered(...);                                         nothing runs yet
- *     struct mgpu_rt_graph *graph = mgpu_rt_graph_end();    NULL: call it plainly
- *     ...
- *     mgpu_rt_graph_launch(graph, stream);
+ *     struct mgpu_rt_graph *graph = NULL;
+ *     if (mgpu_rt_graph_begin() == 0) {
+ *         lowered(...);                                     nothing runs yet
+ *         graph = mgpu_rt_graph_end();
+ *     }
+ *     if (graph)
+ *         mgpu_rt_graph_launch(graph, stream);
+ *     else
+ *         lowered(...);                                     runs without a graph
  *
  * Between begin and end the mgpu* calls of the calling thread become nodes: launches, fills,
  * copies. The nodes form a chain in the order of the calls, even if the calls use several streams.
@@ -127,12 +131,13 @@ struct mgpu_rt_graph;
 /* Begins a graph: from here on the calling thread builds the graph on the thread's current device.
  * Returns 0; or -1, with a line on stderr, if the thread is already building a graph, or cannot
  * build one. No thread can build a graph if the caches are off, or while a function of the user
- * overrides calls (mgpu_rt_intercept). If the thread ends before mgpu_rt_graph_end, no graph is
- * built. */
+ * overrides calls (mgpu_rt_intercept). After -1 the thread's calls run at once, unless an earlier
+ * begin succeeded: do not make them again. Caches and overrides are reported once in a process. If
+ * the thread ends before mgpu_rt_graph_end, no graph is built. */
 int mgpu_rt_graph_begin(void);
 
 /* Returns the graph that the calling thread has built, and that the caller now owns; NULL if there
- * is none. */
+ * is none. If begin returned 0, no call since begin has submitted work to the GPU. */
 struct mgpu_rt_graph *mgpu_rt_graph_end(void);
 
 /* Submits a graph to a stream of its device, even while an earlier launch of the graph runs: the

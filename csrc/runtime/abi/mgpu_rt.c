@@ -5,7 +5,6 @@
 #include "graphs/build.h"
 #include "graphs/graphs.h"
 #include "mgpu_rt_private.h"
-#include "process/lines.h"
 #include "process/mapped.h"
 #include "streams/lazy_sync.h"
 #include "streams/streams_pool.h"
@@ -35,11 +34,13 @@ int mgpu_rt_use_stream(hipStream_t handle) {
 /* ---- graphs: an override sees nothing of what one replays ---- */
 
 int mgpu_rt_graph_begin(void) {
+    static struct advice answered = {
+        .text = "no graph is begun, so calls run at once: a hook or runtime in Python answers them "
+                "(--hook, mgpu_rt.intercept, mgpu-rt check or diff)"};
     runtime_start();
     if (!override_present())
         return graph_begin(false);
-    line_print("a graph is not built: a hook or runtime in Python answers its calls (--hook, "
-               "mgpu_rt.intercept, mgpu-rt check or diff)");
+    report_once(&answered);
     return -1;
 }
 

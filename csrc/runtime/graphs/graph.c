@@ -5,13 +5,16 @@
 #include "memory/blocks.h"
 #include "memory/registrations.h"
 #include "modules/modules.h"
-#include "process/lines.h"
 #include "streams/mgpu_stream.h"
 #include "telemetry/trace.h"
 
 #include <stdlib.h>
 
 static const char launch_expression[] = "hipGraphLaunch(graph, stream)";
+static struct advice no_caches = {
+    .text = "no graph is begun, so calls run at once: a graph needs MGPU_RT_CACHE=on"};
+static struct advice device_reset = {
+    .text = "no graph is begun, so calls run at once: the device was reset"};
 static struct advice other_device = {
     .text = "the graph was built on device %d, and is launched on a stream of device %d: launch "
             "the graph on a stream of the first device"};
@@ -88,8 +91,7 @@ int graph_begin(bool of_function) {
     }
     const int device = hip_current_device();
     if (!caches_on() || !device_kept(device) || !device_has_caches(device)) {
-        line_print("a graph is not built: %s",
-                   caches_on() ? "its device was reset" : "it needs MGPU_RT_CACHE=on");
+        report_once(caches_on() ? &device_reset : &no_caches);
         return -1;
     }
     struct mgpu_rt_graph *graph = calloc(1, sizeof *graph);

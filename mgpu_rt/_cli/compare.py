@@ -54,13 +54,15 @@ def compare(
     """Compare two runs, function by function.
 
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
-    stock's behaviour and with the cache; the program's output goes to stderr. With --exclusive a
-    line says whether the outputs are equal. The ratio is the time before divided by the time after.
+    stock's behaviour and with the cache; the program's output goes to stderr, at the end of each
+    run. A line says whether the outputs are equal, and another if the exit statuses differ. The
+    ratio is the time before divided by the time after.
     "–" stands for a value that was not counted, and for the ratio of fewer than 100 calls. If calls
     failed, graphs ran or the sides made different calls, totals have no ratio, and rows with
     differing counts have none.
 
-    Exit status 1: calls failed; the first lines name these calls.
+    Exit status 1: calls failed, which the first lines name; or the two sides end with different
+    exit statuses and made different calls.
     """
     import os
     import shlex
@@ -71,7 +73,7 @@ def compare(
     from mgpu_rt._cli.stats.statistics import read
     from mgpu_rt._cli.stats.tables import Side
 
-    program = ctx.meta["program"]
+    program, stopped = ctx.meta["program"], False
     if not program and files and files[0].lower().endswith(".mlir"):  # one that is missing, too
         program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
@@ -88,7 +90,7 @@ def compare(
     if program:
         chosen = preload.choose(device, os.environ)
         program = source.command(program, chosen, **wanted)
-        sides, told = _measured(program, device, variables, repeat)
+        sides, told, stopped = _measured(program, device, chosen, variables, repeat)
     elif len(files) == 2 and all(map(executable.is_elf, files)):
         diff = shlex.join(["mgpu-rt", "diff", "--", files[0], "--", files[1]])
         raise CommandError(
@@ -98,40 +100,61 @@ def compare(
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
-        told = [f"{tables.ONCE}."] if len(files) == 2 else []
+        told = [tables.ONCE] if len(files) == 2 else []
     if page:
         _write(page, program, sides, told)
     if page != "-" and len(files) != 1:
         click.echo("\n".join([*tables.lines(sides), *(["", *told] if told else [])]))
-    if any(side.run.failed for side in sides):
+    if stopped or any(side.run.failed for side in sides):
         ctx.exit(1)
 
 
 def _measured(
-    program: list[str], device: str, variables: dict[str, str], repeat: int
-) -> tuple[list[Side], list[str]]:
-    """Runs the program. Returns a run of each side, and sentences about the runs."""
-    from mgpu_rt._cli.stats import runs
-    from mgpu_rt._cli.stats.statistics import devices
-    from mgpu_rt._cli.stats.tables import MEASURED, Side
+    program: list[str], device: str, chosen: str, variables: dict[str, str], repeat: int
+) -> tuple[list[Side], list[str], bool]:
+    """Runs the program. Returns a run of each side, sentences about the runs, and whether one side
+    has stopped early."""
+    import os
 
-    how = " ".join(_OPTIONS[name] for name in variables)
-    modes = (runs.STOCK, runs.Mode(how or "mgpu_rt", variables))
-    found = runs.measure(program, device, modes, repeat, keeps_output=bool(how))
+    from mgpu_rt._cli import source
+    from mgpu_rt._cli.stats import runs, tables
+    from mgpu_rt._cli.stats.statistics import devices
+
+    given = {name: os.environ[name] for name in _FOR_CACHES if os.environ.get(name)}
+    if given.get("MGPU_RT_CACHE") == "off":
+        del given["MGPU_RT_CACHE"]
+    given |= variables
+    how = " ".join(
+        _OPTIONS[name] if name in variables else f"{name}={value}" for name, value in given.items()
+    )
+    modes = (runs.STOCK, runs.Mode(how or "mgpu_rt", given))
+    found = runs.measure(program, device, modes, repeat)
     sides = [
-        Side(name, runs.middle(each).statistics, mode.how)
+        tables.Side(name, runs.middle(each).statistics, mode.how)
         for name, each, mode in zip(("before", "after"), found, modes, strict=True)
     ]
+    again = [runs.command_in(mode, program, chosen) for mode in modes]
+    ending = runs.status_sentence(found, again)
+    stopped = bool(ending) and tables.made_other_calls(side.run for side in sides)
     seconds = ([run.seconds for run in each] for each in found)
     warning = next((one.warning for one in devices(side.run for side in sides)), "")
-    told = [MEASURED if repeat == 1 else runs.sentence(*seconds, warning)]
+    warning = "a side stopped early, so no gain is shown" if stopped else warning
+    told = [ending] if ending else []
+    told.append(tables.ONCE if repeat == 1 else runs.sentence(*seconds, warning))
     if "MGPU_RT_SYNC" in variables and not sides[-1].run.postponed:
         told.append(runs.NEVER_LAZY)
-    return sides, [*told, *([runs.output_sentence(found, how)] if how else [])]
+    check = source.command_to_run(program, chosen, "check")
+    return sides, [*told, runs.output_sentence(found, check, how)], stopped
 
 
 #: The option that sets a variable.
 _OPTIONS = {"MGPU_RT_EXCLUSIVE": "--exclusive", "MGPU_RT_SYNC": "--lazy"}
+
+#: The variables that change only the second side, which has the caches.
+_FOR_CACHES = (
+    "MGPU_RT_CACHE", "MGPU_RT_POLICY", "MGPU_RT_MODULE_LIMIT", "MGPU_RT_STREAM_LIMIT",
+    "MGPU_RT_MEMORY_LIMIT", *_OPTIONS,
+)  # fmt: skip
 
 
 def _write(out: str, program: list[str], sides: list[Side], notes: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -32,7 +33,8 @@ class Run(NamedTuple):
     """A run of the program, on one side of a comparison."""
 
     statistics: Statistics  # sum over all processes
-    output: str = ""  # if outputs are compared
+    output: str = ""
+    status: int = 0  # the program's exit status
 
     @property
     def seconds(self) -> float:
@@ -56,35 +58,38 @@ def recorded(
 
 
 def measure(
-    command: Sequence[str], device: str, modes: Sequence[Mode], repeat: int, *, keeps_output: bool
+    command: Sequence[str], device: str, modes: Sequence[Mode], repeat: int
 ) -> list[list[Run]]:
     """Runs a program `repeat` times in each mode, in turn, and returns the runs of each mode. Its
-    stdout goes to stderr, because stdout belongs to the caller. The exit status does not count,
-    because MLIR's main functions return no status. Raises CommandError."""
+    stdout goes to stderr, because stdout belongs to the caller. Raises CommandError."""
     executable.check(command[0])
     device = preload.announced(device)
     own = {"MGPU_RT_TRACE", *(name for mode in modes for name in mode.variables)}
     environment = {k: v for k, v in preload.environment(device).items() if k not in own}
-    stdout = subprocess.PIPE if keeps_output else sys.stderr.fileno()
     found: list[list[Run]] = [[] for _ in modes]
     total = repeat * len(modes)
     for number in range(total):
         mode = modes[number % len(modes)]
         terminal.step(f"run {number + 1} of {total}: {mode.how}")
-        how = {"stdout": stdout, "errors": "surrogateescape"}  # equal texts have equal bytes
+        how = {"stdout": subprocess.PIPE, "errors": "surrogateescape"}  # keeps the bytes
         ended, files = recorded(command, {**environment, **mode.variables}, **how)
         sys.stderr.buffer.write(ended.stdout.encode(errors="surrogateescape"))
         sys.stderr.flush()
         who = f"with {mode.how} '{source.named(command[0])}'"
-        words = [f"{name}={value}" for name, value in mode.variables.items()]
-        again = " ".join([*words, source.command_to_run(command, device)])
+        again = command_in(mode, command, device)
         if mode is STOCK:  # which crashes at calls that the library accepts
             again += f", or with {source.command_to_run(command, device, 'check')}"
         executable.must_exit(ended, command[0], who, again)
         if not files:
             raise CommandError(f"unless a line above says why, {source.no_call(command[0])}")
-        found[number % len(modes)].append(Run(added(files), ended.stdout))
+        found[number % len(modes)].append(Run(added(files), ended.stdout, ended.status or 0))
     return found
+
+
+def command_in(mode: Mode, command: Sequence[str], device: str) -> str:
+    """Returns the command by which a user runs the program in a mode."""
+    words = [f"{name}={shlex.quote(value)}" for name, value in mode.variables.items()]
+    return " ".join([*words, source.command_to_run(command, device)])
 
 
 # ---- `compare --repeat`: the times of several runs a side ----
@@ -130,14 +135,32 @@ NEVER_LAZY = (
     "(Waiting) says when it postpones one, and MGPU_RT_VERBOSE=1 names most reasons."
 )
 
-# ---- `compare --exclusive`: do the options change the output? ----
+# ---- do the sides end alike, with equal output? ----
 
 #: The address that LLVM's printMemref functions print.
 _ADDRESS = re.compile(r"\bbase@ = 0x[0-9a-f]+")
 
 
-def output_sentence(found: Sequence[Sequence[Run]], how: str) -> str:
-    """Says whether the sides print equal output, apart from the addresses of memrefs."""
+def status_sentence(found: Sequence[Sequence[Run]], again: Sequence[str]) -> str:
+    """Names exit statuses that differ; "" if they do not. `again` runs the program as each side. A
+    main function of MLIR without a result leaves any status."""
+    every = [sorted({run.status for run in runs}) for runs in found]
+    if every[0] == every[-1]:
+        return ""
+    before, after = (" or ".join(map(str, statuses)) for statuses in every)
+    return (
+        f"The exit status is {before} before and {after} after, so one side may have stopped early "
+        f"(no fault if main returns nothing): see why with `{again[not any(every[0])]}`"
+    )
+
+
+def output_sentence(found: Sequence[Sequence[Run]], check: str, how: str) -> str:
+    """Says whether the sides print equal output, apart from the addresses of memrefs. `check` is
+    the command that finds missing waits, and `how` names the second side's options."""
     if len({_ADDRESS.sub("", run.output) for runs in found for run in runs}) == 1:
         return "All runs print equal output."
-    return f"The output differs: run without {how}, unless the program prints times or addresses."
+    return (
+        "The output differs. Unless the program prints times or addresses, first run "
+        f"`{check}`: often a wait is missing. {f'If none is, leave out {how}. ' if how else ''}"
+        "If that does not help, report it (docs/install.md)."
+    )

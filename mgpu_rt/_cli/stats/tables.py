@@ -63,15 +63,14 @@ FAILED = "Calls failed, so the times of the calls do not compare."
 
 DIFFERENT = "The sides made different calls, so the totals do not compare."
 
-GRAPHS = (
-    "Launches of graphs are no calls, so the totals do not compare: `mgpu-rt compare --repeat 5 "
-    "-- PROGRAM` compares whole runs of one program, with stock's behaviour and with the cache."
-)
+GRAPHS = "Launches of graphs are no calls, so the totals do not compare."
 
 FEWEST = 100  # calls of one side, for a ratio
 FEW = f"A row of fewer than {FEWEST} calls has no ratio: such times differ by chance."
-ONCE = "Each side ran once, so a row may differ by chance"
-MEASURED = f"{ONCE}: `mgpu-rt compare --repeat 5 -- PROGRAM` compares whole runs."
+ONCE = (
+    "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5 -- PROGRAM` "
+    "compares whole runs, with stock's behaviour and with the cache."
+)
 
 Counted = TypeVar("Counted")
 
@@ -369,5 +368,9 @@ def incomparable(runs: Iterable[Statistics]) -> str:
         return FAILED
     if any(run.graphs.launches for run in every):
         return GRAPHS
-    made = [{name: counter.calls for name, counter in run.program.items()} for run in every]
-    return DIFFERENT if all(made) and any(each != made[0] for each in made) else ""
+    return DIFFERENT if made_other_calls(every) else ""
+
+
+def made_other_calls(runs: Iterable[Statistics]) -> bool:
+    made = [{name: counter.calls for name, counter in run.program.items()} for run in runs]
+    return all(made) and any(each != made[0] for each in made)

@@ -283,7 +283,44 @@ def test_compare_says_that_an_option_changes_the_output(forum: Path, tmp_path: P
     script.write_text(f'#!/bin/sh\necho "$MGPU_RT_SYNC"\n"{forum}"\n')
     script.chmod(0o755)
     result = command("compare", "--exclusive", "--lazy", "--", script)
-    assert "The output differs: run without --exclusive --lazy, unless" in result.stdout
+    assert "If none is, leave out --exclusive --lazy. If that does not help" in result.stdout
+
+
+#: The end of a script after a run of the program: the script's status, and words of the comparison.
+ENDINGS = [
+    ("", 0, "All runs print equal output."),
+    ("echo $MGPU_RT_CACHE", 0, "The output differs. Unless the program prints times or addresses"),
+    ("[ ! $MGPU_RT_CACHE ]", 0, "The exit status is 1 before and 0 after, so one side may"),
+    ("[ ! $MGPU_RT_CACHE ] || exit 3; $0 x", 1, "The exit status is 3 before and 0 after"),
+]
+
+
+@pytest.mark.parametrize(("ending", "status", "told"), ENDINGS)
+def test_compare_says_how_the_sides_end(
+    ending: str, status: int, told: str, forum: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "script"
+    script.write_text(f'#!/bin/sh\n"{forum}"\n[ $1 ] && exit\n{ending}\n')
+    script.chmod(0o755)
+    result = command("compare", "--report", page := tmp_path / "page", "--", script)
+    assert result.returncode == status, result.stderr
+    assert told in result.stdout and told in page.read_text()
+    assert ("The exit status" in result.stdout) == ("exit status" in told)
+    if "differs" in told:
+        assert "first run `mgpu-rt check --device hip -- " in result.stdout
+    if "exit status" in told:
+        assert "see why with `MGPU_RT_CACHE=off mgpu-rt run --device hip -- " in result.stdout
+    repeated = command("compare", "--repeat", "2", "--", script).stdout
+    assert (": a side stopped early, so no gain" in repeated) == bool(status)
+
+
+def test_compare_names_options_of_the_environment(forum: Path) -> None:
+    options = {"MGPU_RT_CACHE": "modules,functions", "MGPU_RT_EXCLUSIVE": "on"}
+    said = command("compare", "--", forum, **options).stdout
+    assert "\nafter:  MGPU_RT_CACHE=modules,functions MGPU_RT_EXCLUSIVE=on\n" in said
+    assert cells(said)["streams"][:5] == ["–"] * 5
+    said = command("compare", "--exclusive", "--", forum, **options).stdout
+    assert "\nafter:  MGPU_RT_CACHE=modules,functions --exclusive\n" in said
 
 
 def test_addresses_of_memrefs_make_no_other_output() -> None:
@@ -292,9 +329,9 @@ def test_addresses_of_memrefs_make_no_other_output() -> None:
         Run(Statistics({}, {}, {}), f"base@ = 0x{address} rank = 1\n[{value}]")
         for address, value in (("55e6fbb9d0a0", 1), ("7f01fbb9d0a0", 1), ("55e6fbb9d0a0", 2))
     ]
-    equal, other = runs_of.output_sentence([runs[:1], runs[1:2]], ""), runs[2:]
+    equal, other = runs_of.output_sentence([runs[:1], runs[1:2]], "", ""), runs[2:]
     assert equal == "All runs print equal output."
-    assert runs_of.output_sentence([runs[:2], other], "--lazy").startswith("The output differs")
+    assert runs_of.output_sentence([runs[:2], other], "", "").startswith("The output differs")
 
 
 # ---- error messages ----
@@ -427,6 +464,7 @@ def test_rows_of_other_numbers_of_calls_have_no_ratio_if_graphs_ran(tmp_path: Pa
     ran["abi"]["mgpuStreamDestroy"] = {"calls": 2, "ns": 10}
     said = compare(tmp_path, recorded.stock(), ran)
     assert "graph launches: 98, of 294 nodes;" in said
+    assert said.count("--repeat 5") == 1
     assert "mgpuStreamDestroy 100 2 1.000 0.000 – " in said
     assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
     without["hip"]["hipModuleLaunchKernel"] = {"calls": 2, "ns": 900}

@@ -88,6 +88,23 @@ def test_a_fault_in_the_program_fails_the_check(project: Path, tmp_path: Path) -
 
 
 @pytest.mark.check
+def test_lit_finds_the_functions_that_print_memrefs(project: Path, tmp_path: Path) -> None:
+    """These functions are in a library of their own (docs/install.md)."""
+    shutil.copy(project / "lit.cfg.py", tmp_path)
+    text = (project / "saxpy.mlir").read_text()
+    text = text.replace("printF32(%result) : (f32)", "printMemrefF32(%all) : (memref<*xf32>)")
+    text = text.replace("@printF32(f32)", "@printMemrefF32(memref<*xf32>)")
+    text = text.replace(
+        "%result = memref.load %y[%last] : memref<256xf32>",
+        "%all = memref.cast %y : memref<256xf32> to memref<*xf32>",
+    )
+    text = text.replace("_c_runner_utils", "_c_runner_utils,%mlir_runner_utils")
+    (tmp_path / "printed.mlir").write_text(text)
+    done = run(tmp_path, "lit -v .")
+    assert "Passed: 1 (100.00%)" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.check
 def test_lit_runs_the_run_lines(project: Path) -> None:
     """One of two programs prints what its lines expect."""
     shutil.copy(project / "saxpy.mlir", project / "wrong.mlir")

@@ -469,12 +469,16 @@ static unsigned char *larger_count(int device, size_t size) {
     return &counts[device][list_of_size(size)];
 }
 
+static size_t most_for(size_t size) {
+    return size <= BLOCK_EXACT_UP_TO ? size * MOST_FOR_SMALL : size / 2 * MOST_LARGER;
+}
+
 struct block *block_search_larger(size_t size, size_t room, int device, struct stream *stream,
                                   bool shared) {
     const bool is_small = size <= BLOCK_EXACT_UP_TO;
     const size_t least =
         is_small ? PROOF_VALUE(larger_block_records_the_request, BLOCK_EXACT_UP_TO, size) : size;
-    size_t most = is_small ? size * MOST_FOR_SMALL : size / 2 * MOST_LARGER;
+    size_t most = most_for(size);
     unsigned char *count = larger_count(device, size);
     const unsigned char counted = load_relaxed(count);
     if (DOUBT(larger_blocks_take_the_room, most > size && most - size > room))
@@ -492,4 +496,22 @@ struct block *block_search_larger(size_t size, size_t room, int device, struct s
 
 void block_expect_own(size_t size, int device) {
     store_relaxed(larger_count(device, block_class(size)), 0);
+}
+
+/* ---- blocks that have left ---- */
+
+/* The lists of whose sizes HIP has freed a block. */
+static bool gone[MOST_DEVICES][INDEX_LISTS];
+
+void block_note_gone(const struct block *block) {
+    store_relaxed(&gone[block->device][list_of_size(block->size)], true);
+}
+
+bool block_may_have_gone(size_t size, int device) {
+    const size_t least = size <= BLOCK_EXACT_UP_TO ? BLOCK_EXACT_UP_TO : size;
+    const size_t last = list_of_size(most_for(size));
+    bool is_gone = load_relaxed(&gone[device][list_of_size(size)]);
+    for (size_t list = list_of_size(least + 1); list <= last && list < INDEX_LISTS; list++)
+        is_gone |= load_relaxed(&gone[device][list]);
+    return is_gone;
 }

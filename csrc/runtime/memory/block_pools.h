@@ -91,4 +91,11 @@ struct block *block_search_larger(size_t size, size_t room, int device, struct s
  */
 void block_expect_own(size_t size, int device);
 
+/* Remembers the size of a block that HIP frees. An entry in the table forgets the size when HIP
+ * uses its address again. Under tables_lock. */
+void block_note_gone(const struct block *block);
+
+/* Returns true if HIP has freed a block of this size, or a larger block that may serve the size. */
+bool block_may_have_gone(size_t size, int device);
+
 #endif

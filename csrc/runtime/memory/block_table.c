@@ -142,6 +142,7 @@ void block_remove(struct block *block) {
     store_relaxed(&account->blocks, account->blocks - 1);
     if (block->size > BLOCK_EXACT_UP_TO)
         store_relaxed(large, *large - block->size);
+    block_note_gone(block);
     CHECK(account_agrees(block->device));
     block_leave_index(block);
     ranges_remove((uintptr_t)block->handle.key);

@@ -120,22 +120,24 @@ static size_t size_for(int device, size_t bytes) {
 /* The search looks at the newest blocks only, so a miss does not take longer with more blocks. */
 enum { REASON_LOOKED_AT = 256 };
 
-/* Returns the counter for an allocation of which no block of this size waits. HIP has freed a block
- * of this size if the block left the cache because of the limit, or because memory was short.
- * Visits no block if nothing is counted. */
+static bool is_other_size_idle(size_t size, int device) {
+    const struct block *block = block_first();
+    for (int looked = 0; block && looked < REASON_LOOKED_AT; block = handle_next(block), looked++)
+        if (load_acquire(&block->state) == BLOCK_IDLE && block_device(block) == device &&
+            block_size(block) != size)
+            return true;
+    return false;
+}
+
+/* Returns the counter for an allocation of which no block of this size waits. A block has gone if
+ * it left the cache because of the limit, or because memory was short. Visits no block if nothing
+ * is counted. */
 static uint64_t *reason_of(size_t size, int device) {
-    const struct block *block = stats_wanted() ? block_first() : NULL;
-    bool is_other_size_idle = false;
-    for (int looked = 0; block && looked < REASON_LOOKED_AT; block = handle_next(block), looked++) {
-        const int state = load_acquire(&block->state);
-        const bool is_of_the_size = load_relaxed(&block->size) == size;
-        if (load_relaxed(&block->device) != device)
-            continue;
-        if (state == BLOCK_GONE && is_of_the_size)
-            return &counts.made.limit;
-        is_other_size_idle |= state == BLOCK_IDLE && !is_of_the_size;
-    }
-    return is_other_size_idle ? &counts.made.size : &counts.made.first_use;
+    if (!stats_wanted())
+        return &counts.made.first_use;
+    if (block_may_have_gone(size, device))
+        return &counts.made.limit;
+    return is_other_size_idle(size, device) ? &counts.made.size : &counts.made.first_use;
 }
 
 /* Asks HIP for a block for a request of `bytes` bytes, and inserts it into the table, held by the

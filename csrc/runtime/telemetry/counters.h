@@ -127,11 +127,11 @@ RECORD_STRUCT(kept_counter, KEPT_FIELDS);
 
 /* The reasons why HIP allocated blocks of device memory, in place of the cache. */
 #define MADE_FIELDS(F, G)                                                                          \
-    F(G, uint64_t, first_use, ) /* no cached block was idle */                                     \
+    F(G, uint64_t, first_use, ) /* no cached block was idle, and none had gone */                  \
     F(G, uint64_t, size, )      /* all idle blocks had other sizes */                              \
     F(G, uint64_t, waits, )     /* each cached block of the size waited for a stream */            \
-    F(G, uint64_t, limit, ) /* HIP had freed a block of the size: for the limit, or for lack of    \
-                             * memory */                                                           \
+    F(G, uint64_t, limit, ) /* HIP had freed a block that could serve: for the limit, or for lack  \
+                             * of memory */                                                        \
     F(G, uint64_t, other_code, ) /* blocks that other code had freed by calling HIP */
 RECORD_STRUCT(made_counter, MADE_FIELDS);
 

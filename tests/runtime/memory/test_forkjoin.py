@@ -448,6 +448,27 @@ def test_the_statistics_say_why_hip_allocated(mgpu: Mgpu) -> None:
     assert made(mgpu)["limit"] >= 1
 
 
+@in_child(HIPSTUB_REUSE="1", MGPU_RT_STATS="1", MGPU_RT_MEMORY_LIMIT="0")
+def test_the_statistics_remember_a_size_whose_address_has_another_size(mgpu: Mgpu) -> None:
+    stream, places = mgpu.StreamCreate(), set()
+
+    def use(size: int) -> None:
+        block = alloc(mgpu, size, stream)
+        places.add(block)
+        mgpu.MemFree(block, stream)
+
+    for size in (KIB, 2 * KIB, 3 * KIB) * 5:
+        use(size)
+    assert len(places) < 3
+    assert made(mgpu) == {"first_use": 3, "limit": 12}
+    use(MIB)
+    assert made(mgpu) == {"first_use": 4, "limit": 12}
+    use(MIB // 2)  # the larger block would have served
+    use(100 * KIB)  # it was too large
+    use(4 * MIB)
+    assert made(mgpu) == {"first_use": 6, "limit": 13}
+
+
 @in_child(policies=("builtin",), HIPSTUB_MEMORY=str(4 * MIB), MGPU_RT_STATS="1")
 def test_the_statistics_do_not_say_why_hip_refused(mgpu: Mgpu) -> None:
     """A request that fails allocates nothing, so it has no reason."""

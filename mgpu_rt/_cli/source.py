@@ -4,6 +4,7 @@ which runs in the program's place."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 import click
@@ -118,15 +119,21 @@ def _chip(wanted: str | None, device: str) -> str:
     return target
 
 
+_INTERPRETERS = r"(python[\d.]*|(ba|da|z|k)?sh|perl|ruby|node)$"
+
+
 def no_call(program: str) -> str:
-    """Says that a program made no call, and how to find out why. A script holds no device code, so
-    there is nothing to inspect."""
+    """Says that a program made no call, and how to find out why. A script or an interpreter holds
+    no device code, so there is nothing to inspect."""
     import shlex
 
     from mgpu_rt._cli import executable
 
     found = executable.find(program)
     way = f"`mgpu-rt inspect {shlex.quote(found)}` shows whether MLIR lowered it for a GPU"
-    if executable.is_script(found):
-        way = "it is a script, whose own lines may say why"
+    if executable.is_script(found) or re.match(_INTERPRETERS, os.path.basename(found)):
+        way = (
+            "its code must call mgpu_rt (docs/python.md), name its library to MLIR's JIT "
+            "(docs/jit.md), or start a program that calls it"
+        )
     return f"'{named(program)}' called none of the library's functions: {way}"

@@ -94,7 +94,8 @@ def _missing_wait(report: Report) -> str:
         )
     if report["forgiven"] == "yes":
         return (
-            f"{_WAIT} is missing. After the copy the program only frees memory: LLVM's own library "
-            "waits at a free, and this library does not"
+            f"{_WAIT} is missing. LLVM's own library waits at the free after the copy, and this "
+            "library does not: if host code then reads what the kernel wrote, it needs a gpu.wait "
+            "first"
         )
     return f"the host may read too early: {_WAIT} would order it"

@@ -164,7 +164,7 @@ def search(sides: Sequence[Side], allowed: Allowed, work: Path) -> tuple[list[st
     differs = bool(pair or (parting and not is_lost))
     how = ": equal within the tolerance" if candidates else ": equal"
     is_told = differs or parting or not any(pair.before.blocks for pair in pairs)
-    ending = "" if is_told else how
+    ending = "" if is_told else f"{how}; `mgpu-rt check` finds missing waits"
     lines.append(f"{len(pairs)} launch{'es' * (len(pairs) != 1)} compared{ending}")
     holes = [*_holes(pairs, is_lost)]
     return lines + holes, 1 if differs else 2 if holes else 0

@@ -63,13 +63,14 @@ def test_a_program_without_a_call_is_named(option: str, tmp_path: Path) -> None:
 
 
 def test_a_script_without_a_call_is_not_to_be_inspected(tmp_path: Path) -> None:
-    """A script holds no device code, and `mgpu-rt` is one."""
+    """A script and an interpreter hold no device code, and `mgpu-rt` is a script."""
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    why = f"'{script}' called none of the library's functions: it is a script, whose own lines"
-    done = command("run", "--stats", "--", script)
-    assert f"{why} may say why\n" in done.stderr and "inspect" not in done.stderr
+    for words in ((script,), ("sh", "-c", ""), (sys.executable, "-c", "")):
+        done = command("run", "--stats", "--", *words)
+        why = f"'{words[0]}' called none of the library's functions: its code must call mgpu_rt ("
+        assert why in done.stderr and "inspect" not in done.stderr
 
 
 def test_arguments_arrive_as_they_are() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mgpu_rt._cli.check import orders
 from tests.python.cli.check.mutants.form import built, marked, reports_of
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import hip, program
@@ -73,6 +74,12 @@ def test_hip_has_read_pageable_memory_when_a_copy_returns(registered: bool, tmp_
 def test_calls_in_order_are_no_fault_on_a_gpu() -> None:
     done = check_calls("--", program(HERE / "streams.mlir"))
     assert (done.returncode, done.stderr) == (0, f"mgpu-rt: found no fault{ON_GPU}\n")
+
+
+def test_a_free_that_waits_only_with_stock_is_named() -> None:
+    """The program reads too early with this library, and the warning says how it would not."""
+    (said,) = orders.notes({"kind": "missing-wait", "memory": "registered", "forgiven": "yes"})
+    assert "if host code then reads what the kernel wrote, it needs a gpu.wait first" in said
 
 
 @pytest.mark.check

@@ -180,8 +180,8 @@ void device_target(int device, char target[DEVICE_TARGET]) {
 static struct advice no_such_device = {
     .text = "MGPU_RT_DEVICE names device %d; HIP has %d, counted from 0"};
 static struct advice shared_devices = {
-    .text = "this machine has more ranks than devices: local rank %d shares device %d of %d with "
-            "another rank"};
+    .text = "local rank %d uses device %d of the %d that it sees, and shares it with another rank, "
+            "unless each rank sees devices of its own"};
 
 static int count_devices(void) {
     int count = 0;
@@ -193,8 +193,9 @@ static bool is_chosen(void) {
     return device_answered(hip.GetDevice(&device)) && device != 0;
 }
 
-/* If there are more ranks than devices, ranks share devices. On each machine, only the first such
- * rank prints a message. */
+/* If there are more ranks than visible devices, ranks share devices, unless a variable such as
+ * ROCR_VISIBLE_DEVICES shows each rank other devices. On each machine, only the first such rank
+ * prints a message. */
 static int device_of_rank(int rank, int count) {
     if (count == 0)
         return rank;

@@ -101,8 +101,8 @@ def test_more_ranks_than_devices_share_them(cache: str, program: Path) -> None:
     (line,) = filter(None, spoken)
     assert spoken.index(line) == 2
     assert line == (
-        "mgpu_rt: this machine has more ranks than devices: local rank 2 shares device 0 of 2 with "
-        "another rank\n"
+        "mgpu_rt: local rank 2 uses device 0 of the 2 that it sees, and shares it with another "
+        "rank, unless each rank sees devices of its own\n"
     )
 
 

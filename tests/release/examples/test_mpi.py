@@ -17,7 +17,7 @@ pytestmark = pytest.mark.check  # built against an installed library
 
 NUMBERS = 60000
 TOTAL = NUMBERS * (NUMBERS + 1) * (2 * NUMBERS + 1) // 6
-SHARED = "mgpu_rt: local rank 2 uses device 0 of the 2 that it sees, and shares it with another rank"
+SHARED = "mgpu_rt: local rank 2 uses device 0 of the 2 that it sees, and shares it with another "
 TWO_DEVICES = {"MGPU_RT_SOFTGPU": "gfx90a,gfx90a"}
 
 

@@ -83,6 +83,23 @@ def _never_destroyed(report: Report) -> list[str]:
     return [f"{_DESTROYS}: list a token of this stream, even if a gpu.wait async joined it"]
 
 
+_PLURAL = {"launch": "launches", "copy": "copies", "fill": "fills"}
+
+
+def unawaited(report: Report) -> str:
+    """Describes an op that wrote memory that the host reads, and for which nothing waited."""
+    op, count, where = report["op"], report["count"], stream(report)
+    which = "the last" if report["which"] == "last" else "one"
+    last = f"{which} of {count:,} {_PLURAL[op]}" if count > 1 else f"the {op}"
+    if op == "copy":
+        return f"nothing waits for {last} to the host on {where}"
+    if op == "fill":
+        return f"nothing waits for {last} of {report['memory']} memory on {where}"
+    kernel = f"kernel {report['kernel']} on {where}"
+    who = f"{last}, {kernel}," if count > 1 else kernel
+    return f"{who} wrote {report['memory']} memory, and nothing waited for it"
+
+
 _WAIT = "a gpu.wait on its token (in C: mgpuStreamSynchronize)"
 
 
@@ -94,8 +111,8 @@ def _missing_wait(report: Report) -> str:
         )
     if report["forgiven"] == "yes":
         return (
-            f"{_WAIT} is missing. LLVM's own library waits at the free after the copy, and this "
-            "library does not: if host code then reads what the kernel wrote, it needs a gpu.wait "
+            f"{_WAIT} is missing. LLVM's own library waits at the free that follows, and this "
+            "library does not: if host code then reads what the GPU wrote, it needs a gpu.wait "
             "first"
         )
     return f"the host may read too early: {_WAIT} would order it"

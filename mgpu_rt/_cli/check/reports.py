@@ -88,7 +88,7 @@ def text(report: Report) -> str:
     first, *rest = TEXTS[report["kind"]].format_map(_Words(report)).split("\n")
     level = "warning" if orders.is_warning(report) else "error"
     said = [f"{level}: {first} [{report['kind']}]", *rest]
-    if "kernel" in report:
+    if "instruction" in report:
         said += [f"  {line}" for line in _instruction(report)]
     if place := report.get("place"):
         said.append(f"  {_called(report)} by {_place(place)}")
@@ -216,7 +216,7 @@ TEXTS = {
     "stream-as-event": "{call} gets stream {number} in place of an event",
     "use-after-destroy": "{call} gets {object} {number} after it was destroyed",
     "never-destroyed": "{object} {number} is never destroyed{more}",
-    "missing-wait": "nothing waits for the {copies} to the host on {whose_stream}",
+    "missing-wait": "{unawaited}",
     "early-free": "{call} frees memory that {other_op} uses",
     "early-unregister": "{call} unregisters memory that {other_op} uses",
     "unordered": "{long_kernel} ran longer than a minute, for which check waits after each launch: "
@@ -264,8 +264,7 @@ _WORDS: dict[str, Callable[[Report], str]] = {
         f"kernel {r['other']['kernel']}" if "kernel" in r.get("other", {}) else "a kernel"
     ),
     "other_accesses": lambda r: _OTHERS_ACCESS[r["other"]["access"]],
-    "whose_stream": lambda r: orders.stream(r),
-    "copies": lambda r: f"last of {r['count']:,} copies" if r["count"] > 1 else "copy",
+    "unawaited": lambda r: orders.unawaited(r),
     "more": lambda r: _more(r["count"] - 1),
 }
 

@@ -3,6 +3,7 @@
 #include "access.h"
 #include "defined.h"
 #include "hooks.h"
+#include "host_writes.h"
 #include "images.h"
 #include "past.h"
 #include "race.h"
@@ -467,6 +468,16 @@ static bool is_widened(const struct inst *i, uint64_t va, unsigned bytes,
            bytes <= WIDEST && va % bytes == 0 && va - finding->block.va < finding->block.size;
 }
 
+/* Notes a launch's first store to memory of the host. A load permits no later store to such memory,
+ * so that this store is not missed. */
+static void note_store(const struct dispatch *d, uint64_t va, const char *memory) {
+    char kernel[256];
+    if (!d->launch)
+        return;
+    softgpu_kernel_name(d->packet->kernel_object, kernel, sizeof kernel);
+    softgpu_wrote_host(d->launch, va, memory, kernel);
+}
+
 /* Returns false if the caller must skip the access. Otherwise sets *allowed to the range of the
  * access, or to NULL if nothing is known of the range. */
 static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, unsigned bytes,
@@ -489,7 +500,10 @@ static bool check(struct wave *w, const struct inst *i, int lane, uint64_t va, u
         report_read_only(w, i, lane, va, bytes);
         return false;
     }
-    *allowed = remember(d, &finding, !code);
+    bool of_host = finding.registered || finding.shared;
+    if (store && of_host)
+        note_store(d, va, finding.registered ? "registered" : "host_shared");
+    *allowed = remember(d, &finding, !code && (store || !of_host));
     return true;
 }
 

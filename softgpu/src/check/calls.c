@@ -2,6 +2,7 @@
 #include "calls.h"
 #include "access.h"
 #include "defined.h"
+#include "host_writes.h"
 #include "images.h"
 #include "past.h"
 #include "race.h"
@@ -229,60 +230,13 @@ static void enter(const struct transfer *move, const struct side *side, uint64_t
         softgpu_past_move(side->past, move->op, side->va, bytes, writes);
 }
 
-/* ---- copies to the host ---- */
-
-enum { MOST_COPIES = 256 };
-
-/* Holds, for each place in the program, the latest copy to host memory. */
-static struct {
-    pthread_mutex_t lock;
-    struct host_copy {
-        uint32_t op;
-        const void *to;
-        struct softgpu_place place;
-        bool pinned;
-        unsigned count; /* how many copies this place has called */
-    } copies[MOST_COPIES];
-    unsigned count;
-} to_host = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void note_copy(const struct transfer *move, const void *to, bool pinned) {
-    pthread_mutex_lock(&to_host.lock);
-    unsigned n = 0;
-    while (n < to_host.count && to_host.copies[n].place.frames[0] != move->place.frames[0])
-        n++;
-    if (n < MOST_COPIES) {
-        unsigned before = n < to_host.count ? to_host.copies[n].count : 0;
-        to_host.copies[n] = (struct host_copy){move->op, to, move->place, pinned, before + 1};
-        to_host.count += n == to_host.count;
-    }
-    pthread_mutex_unlock(&to_host.lock);
-}
-
-/* Records a copy to the host. If the target is pageable, HIP's call returns after the copy has
- * ended. */
-static void copied(const struct transfer *move, const void *to, bool pinned) {
-    note_copy(move, to, pinned);
-    if (!pinned)
-        softgpu_order_wait_op(&move->clock, move->op);
-}
-
-void softgpu_check_copies(void) {
-    for (unsigned n = 0; n < to_host.count; n++) {
-        const struct host_copy *copy = &to_host.copies[n];
-        struct softgpu_report report;
-        if (softgpu_host_awaited(copy->op, true))
-            continue;
-        softgpu_report_begin(&report, "missing-wait");
-        softgpu_report_text(&report, "call", "mgpuMemcpy");
-        softgpu_report_op(&report, copy->op);
-        softgpu_report_number(&report, "address", (uintptr_t)copy->to);
-        softgpu_report_number(&report, "count", copy->count);
-        softgpu_report_text(&report, "memory", copy->pinned ? "registered" : "pageable");
-        softgpu_report_text(&report, "forgiven",
-                            softgpu_host_awaited(copy->op, false) ? "yes" : "no");
-        softgpu_report_end(&report);
-    }
+/* Notes a copy or fill if the host reads the memory that it writes. */
+static void note_write(const struct transfer *move, const struct side *to, bool pageable) {
+    if (pageable)
+        softgpu_wrote_host(move->op, to->va, "pageable", NULL);
+    else if (to->has_block && (to->block.registered || to->block.shared))
+        softgpu_wrote_host(move->op, to->va, to->block.registered ? "registered" : "host_shared",
+                           NULL);
 }
 
 /* ---- calls ---- */
@@ -301,7 +255,6 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
     enter(&move, &target, least, true);
     bool from_device = source.has_block && source.block.bits;
     bool to_device = target.has_block && target.block.bits;
-    bool pinned = target.has_block && target.block.registered;
     bool pageable = !target.has_block && softgpu_check_is_host(to);
     size_t back = 0;
     if (from_device && !to_device)
@@ -312,8 +265,11 @@ static void copy(void *to, void *from, size_t bytes, void *stream) {
     /* HIP writes small copies into device memory with the CPU, before the call returns. */
     if (to_device && !from_device)
         softgpu_check_filled((uintptr_t)to, least);
-    if (move.op && source.has_block && (pinned || pageable))
-        copied(&move, to, pinned);
+    if (source.has_block)
+        note_write(&move, &target, pageable);
+    /* If the target is pageable, HIP's call returns after the copy has ended. */
+    if (move.op && source.has_block && pageable)
+        softgpu_order_wait_op(&move.clock, move.op);
     softgpu_order_end();
 }
 
@@ -321,6 +277,7 @@ static void begin_fill(struct transfer *move, void *to, size_t bytes, void *stre
     begin(move, SOFTGPU_OP_FILL, stream);
     const struct side target = side_of(to);
     enter(move, &target, bytes, true);
+    note_write(move, &target, false);
 }
 
 static void fill32(void *to, int value, size_t count, void *stream) {

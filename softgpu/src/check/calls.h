@@ -33,9 +33,6 @@ void softgpu_report_object(const char *kind, const char *call, const char *what,
                            const struct softgpu_object *object, const struct softgpu_place *place);
 /* Reports a call on a stream that was destroyed. */
 void softgpu_check_stream(const char *call, void *stream, const struct softgpu_place *place);
-/* Reports a copy to the host if the program has not waited for the copy. The function runs when the
- * program ends. */
-void softgpu_check_copies(void);
 
 /* ---- the device; without one there is nothing of this (no_device.c) ---- */
 

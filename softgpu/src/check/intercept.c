@@ -1,5 +1,6 @@
 #include "calls.h"
 #include "foreign.h"
+#include "host_writes.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -97,7 +98,7 @@ static void report_living(const struct living *of) {
  * has ended the program without these checks. */
 static void at_end(void) {
     struct softgpu_report report;
-    softgpu_check_copies();
+    softgpu_check_host_writes();
     softgpu_each_living(count_living);
     for (unsigned n = 0; n < places; n++)
         report_living(&living[n]);

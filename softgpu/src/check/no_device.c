@@ -55,6 +55,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
         map.blocks[map.count++] = (struct softgpu_block){.va = va,
                                                          .size = size,
                                                          .registered = kind == MEMORY_REGISTERED,
+                                                         .shared = kind == MEMORY_SHARED,
                                                          .past = softgpu_past_make(),
                                                          .number = ++map.made,
                                                          .made = *place};

@@ -99,19 +99,28 @@ static struct softgpu_object describe(struct table *table, void *handle) {
 
 /* ---- streams ---- */
 
-static bool is_idle(unsigned slot) {
-    return !owners[slot] && host.seen[slot] >= last.seen[slot];
+/* Returns the next free slot after the slot taken last, or NULL_SLOT. `waited`: the ops that count
+ * as over. */
+static unsigned find_slot(const uint32_t *waited) {
+    static unsigned taken = NULL_SLOT;
+    for (unsigned n = 0; n < SOFTGPU_SLOTS - 1; n++) {
+        unsigned slot = 1 + (taken + n) % (SOFTGPU_SLOTS - 1);
+        if (!owners[slot] && waited[slot] >= last.seen[slot])
+            return taken = slot;
+    }
+    return NULL_SLOT;
 }
 
+/* A wait for a stream counts for its slot's earlier ops. So a slot whose ops the program has not
+ * explicitly waited for is taken only if no other is free. Then the oldest such slot is taken. A
+ * stream that gets no slot uses the null stream's slot. The checker then reports no race of this
+ * stream. */
 static uint16_t take_slot(struct object *stream) {
-    unsigned slot = NULL_SLOT + 1;
-    while (slot < SOFTGPU_SLOTS && !is_idle(slot))
-        slot++;
-    /* A stream that gets no slot uses the null stream's slot. The checker then reports no race of
-     * this stream. */
-    if (slot == SOFTGPU_SLOTS)
-        return NULL_SLOT;
-    owners[slot] = stream;
+    unsigned slot = find_slot(host.strict);
+    if (slot == NULL_SLOT)
+        slot = find_slot(host.seen);
+    if (slot != NULL_SLOT)
+        owners[slot] = stream;
     return (uint16_t)slot;
 }
 

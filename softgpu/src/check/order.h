@@ -7,7 +7,7 @@
  * All host threads share one clock, because synchronisation between host threads is unknown. An op
  * of the null stream is ordered after all earlier ops and before all later ops. An op counts as an
  * op of the null stream if its stream was not created through the library. A destroyed stream's
- * slot is reused once the host has waited for the stream's ops.
+ * slot is reused once the host has waited for the stream's ops, preferably by an explicit wait.
  *
  * Every function may be called from any thread. */
 #ifndef SOFTGPU_CHECK_ORDER_H

@@ -112,6 +112,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
     block->va = va;
     block->size = size;
     block->registered = kind == MEMORY_REGISTERED;
+    block->shared = kind == MEMORY_SHARED;
     block->cells = softgpu_cells_begin(va, size);
     block->past = softgpu_past_make();
     block->bits = kind == MEMORY_DEVICE ? softgpu_bits_begin(size) : NULL;
@@ -240,6 +241,7 @@ static struct softgpu_finding find(uint64_t va, uint64_t bytes) {
         inside.past = below->past;
         inside.bits = below->bits;
         inside.registered = below->registered;
+        inside.shared = below->shared;
         return inside;
     }
     if (above && above->va - va < bytes)

@@ -26,6 +26,7 @@ struct softgpu_block {
     struct softgpu_past *past;   /* the block's ops (past.h), or NULL */
     uint8_t *bits;   /* the block's defined bits (defined.h), or NULL if all bits are defined */
     bool registered; /* host memory that the device accesses at va */
+    bool shared;     /* memory that the host accesses at va, too (host_shared) */
     bool freed;
     unsigned number; /* number of the allocation, counted from 1; 0: of the host's malloc */
     struct softgpu_place made, ended;
@@ -46,6 +47,7 @@ struct softgpu_finding {
     struct softgpu_past *past;   /* SOFTGPU_ALLOWED: the block's ops, or NULL */
     uint8_t *bits;               /* the defined bits for memory from `low` on, or NULL */
     bool registered;             /* registered host memory */
+    bool shared;                 /* host_shared memory */
     struct softgpu_block block;
     bool has_block;
 };

@@ -79,7 +79,7 @@ def test_calls_in_order_are_no_fault_on_a_gpu() -> None:
 def test_a_free_that_waits_only_with_stock_is_named() -> None:
     """The program reads too early with this library, and the warning says how it would not."""
     (said,) = orders.notes({"kind": "missing-wait", "memory": "registered", "forgiven": "yes"})
-    assert "if host code then reads what the kernel wrote, it needs a gpu.wait first" in said
+    assert "if host code then reads what the GPU wrote, it needs a gpu.wait first" in said
 
 
 @pytest.mark.check
@@ -269,6 +269,157 @@ def test_a_report_says_how_many_streams_and_copies_of_one_place_it_stands_for() 
     assert "nothing waits for the last of 3 copies to the host on stream 3 [" in done.stderr
     assert "stream 1 is never destroyed, nor are 2 more created there [" in done.stderr
     assert done.stderr.endswith(f"\nmgpu-rt: 2 warnings{UNEXAMINED}\n")
+
+
+#: Copies to registered memory on a stream, and destroys the stream. Later, another stream makes a
+#: copy, and the program waits in one of several ways.
+DESTROYED = """
+import ctypes, sys, threading
+mgpu, way = ctypes.CDLL(None), sys.argv[1]
+address, number, size = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_size_t
+for name in "StreamCreate", "EventCreate", "MemAlloc":
+    getattr(mgpu, "mgpu" + name).restype = address
+mgpu.mgpuMemAlloc.argtypes = number, address, ctypes.c_bool
+mgpu.mgpuMemFree.argtypes = mgpu.mgpuEventRecord.argtypes = address, address
+mgpu.mgpuStreamWaitEvent.argtypes = address, address
+mgpu.mgpuMemcpy.argtypes = address, address, size, address
+mgpu.mgpuMemHostRegister.argtypes = address, number
+for name in "StreamSynchronize", "StreamDestroy", "EventSynchronize", "EventDestroy":
+    getattr(mgpu, "mgpu" + name).argtypes = [address]
+host = ctypes.create_string_buffer(64)
+mgpu.mgpuMemHostRegister(host, 64)
+event = mgpu.mgpuEventCreate()
+
+def copy_and_free():
+    stream = mgpu.mgpuStreamCreate()
+    memory = mgpu.mgpuMemAlloc(64, stream, False)
+    mgpu.mgpuMemcpy(memory, host, 64, stream)
+    mgpu.mgpuMemcpy(host, memory, 64, stream)
+    mgpu.mgpuEventRecord(event, stream)
+    mgpu.mgpuMemFree(memory, stream)
+    mgpu.mgpuStreamDestroy(stream)
+
+if way == "thread":
+    other = threading.Thread(target=copy_and_free)
+    other.start()
+    other.join()
+else:
+    for _ in range(300 if way == "many" else 1):
+        copy_and_free()
+if way == "event":
+    mgpu.mgpuEventSynchronize(event)
+stream, pageable = mgpu.mgpuStreamCreate(), ctypes.create_string_buffer(64)
+memory = mgpu.mgpuMemAlloc(64, stream, False)
+if way == "stream":
+    mgpu.mgpuStreamWaitEvent(stream, event)
+mgpu.mgpuMemcpy(memory, pageable, 64, stream)
+mgpu.mgpuMemcpy(pageable, memory, 64, stream)
+mgpu.mgpuStreamSynchronize(stream)
+if way == "device":
+    ctypes.CDLL(sys.argv[2]).hipDeviceSynchronize()
+mgpu.mgpuMemFree(memory, stream)
+mgpu.mgpuStreamDestroy(stream)
+mgpu.mgpuEventDestroy(event)
+"""
+
+
+@pytest.mark.parametrize("way", ["other", "thread", "many", "event", "stream", "device"])
+def test_a_wait_for_another_stream_does_not_wait_for_a_destroyed_one(way: str) -> None:
+    done = check("--", sys.executable, "-c", DESTROYED, way, hip()["MGPU_RT_HIP"])
+    assert done.returncode == 0, done.stderr
+    if way in ("event", "stream", "device"):
+        assert done.stderr == NO_FAULT
+    else:
+        copies = 301 if way == "many" else 2
+        said = f"warning: nothing waits for one of {copies} copies to the host on stream 1 ["
+        assert said in done.stderr
+        assert done.stderr.endswith(f"mgpu-rt: 1 warning{UNEXAMINED}\n")
+
+
+#: Each round of a loop writes memory that the host reads: registered or host_shared. The kernel
+#: loads before it stores.
+KERNEL_WRITES = """
+module attributes {{gpu.container_module}} {{
+gpu.module @kernels {{
+  gpu.func @increment(%a: memref<?xi32>) kernel {{
+    %i = gpu.thread_id x
+    %one = arith.constant 1 : i32
+    %v = memref.load %a[%i] : memref<?xi32>
+    %w = arith.addi %v, %one : i32
+    memref.store %w, %a[%i] : memref<?xi32>
+    gpu.return
+  }}
+}}
+func.func private @mgpuMemGetDeviceMemRef1dInt32(memref<?xi32>) -> memref<?xi32>
+func.func private @mgpuStreamDestroy(!llvm.ptr)
+func.func @main() -> i32 {{
+  %none = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 64 : index
+  %x = arith.constant 7 : i32
+  %rounds = arith.constant {rounds} : index
+  {memory}
+  scf.for %i = %none to %n step %one {{
+    memref.store %x, %host[%i] : memref<?xi32>
+  }}
+  scf.for %k = %none to %rounds step %one {{
+    %t0 = gpu.wait async
+    %d, %t1 = gpu.alloc async [%t0] (%n) : memref<?xi32>
+    %t2 = {work}
+    {freed}
+    {end}
+  }}
+  {after}
+  return %x : i32
+}}
+}}
+"""
+REGISTERED = """%host = memref.alloc(%n) : memref<?xi32>
+  %all = memref.cast %host : memref<?xi32> to memref<*xi32>
+  gpu.host_register %all : memref<*xi32>
+  %seen = func.call @mgpuMemGetDeviceMemRef1dInt32(%host) : (memref<?xi32>) -> memref<?xi32>"""
+SHARED = """%host = gpu.alloc host_shared (%n) : memref<?xi32>
+  %seen = memref.cast %host : memref<?xi32> to memref<?xi32>"""
+LAUNCH = """gpu.launch_func async [%t1] @kernels::@increment blocks in (%one, %one, %one)
+        threads in (%n, %one, %one) args(%seen : memref<?xi32>)"""
+FILL = "gpu.memset async [%t1] %seen, %x : memref<?xi32>, i32"
+COPY_BACK = "gpu.memcpy async [%t1] %host, %d : memref<?xi32>, memref<?xi32>"
+FREE = "%t3 = gpu.dealloc async [%t2] %d : memref<?xi32>"
+DESTROY = """%s = builtin.unrealized_conversion_cast %t2 : !gpu.async.token to !llvm.ptr
+    func.call @mgpuStreamDestroy(%s) : (!llvm.ptr) -> ()"""
+WAITS = """%w0 = gpu.wait async
+  %d, %w1 = gpu.alloc async [%w0] (%n) : memref<?xi32>
+  %w2 = gpu.memset async [%w1] %d, %x : memref<?xi32>, i32
+  gpu.wait [%w2]"""
+
+
+@pytest.mark.parametrize(
+    ("memory", "work", "rounds", "freed", "end", "said"),
+    [
+        (REGISTERED, LAUNCH, 1, "", DESTROY, "error: kernel increment on stream 1 wrote register"),
+        (SHARED, LAUNCH, 1, "", DESTROY, "error: kernel increment on stream 1 wrote host_shared"),
+        (REGISTERED, LAUNCH, 5, FREE, DESTROY, "warning: the last of 5 launches, kernel increment"),
+        (REGISTERED, COPY_BACK, 1, FREE, DESTROY, "warning: nothing waits for the copy to the"),
+        (SHARED, COPY_BACK, 5, FREE, DESTROY, "warning: nothing waits for the last of 5 copies to"),
+        (SHARED, FILL, 1, FREE, DESTROY, "warning: nothing waits for the fill of host_shared"),
+        (REGISTERED, LAUNCH, 5, FREE, "gpu.wait [%t3]", ""),
+        (SHARED, LAUNCH, 5, FREE, "gpu.wait [%t3]", ""),
+        (SHARED, COPY_BACK, 5, FREE, "gpu.wait [%t3]", ""),
+        (SHARED, FILL, 5, FREE, "gpu.wait [%t3]", ""),
+    ],
+)
+def test_a_missing_wait_for_any_work_that_writes_host_memory_is_found(
+    memory: str, work: str, rounds: int, freed: str, end: str, said: str, tmp_path: Path
+) -> None:
+    words = {"memory": memory, "work": work, "rounds": rounds, "freed": freed, "end": end}
+    text = KERNEL_WRITES.format(after=WAITS, **words)
+    done = check("--", built(text, tmp_path), **THREADS, MGPU_RT_CHECK_UNINITIALISED="off")
+    found = re.findall(r"\[(\w+-\w+)\]\n  (\w+) on .* by main \(.*:(\d+)\)", done.stderr)
+    kinds = [kind for kind, _, _ in found if kind != "never-destroyed"]
+    assert (said in done.stderr, kinds) == (True, ["missing-wait"] * bool(said)), done.stderr
+    if said:
+        line = next(n for n, each in enumerate(text.splitlines(), 1) if "%t2 =" in each)
+        assert found[0][2] == str(line)
 
 
 #: Fills memory on two streams. Between the fills, the program waits by calling HIP directly.

@@ -60,5 +60,6 @@ def stats(files: tuple[str, ...], out: str | None, address: int | None, as_json:
         return click.echo("\n".join(explained(file, trace, address)))
     if as_json:
         return parameters.show_json(read(file).raw)
-    shown = ([tables.Side("this run", read(each), each)] for each in files)
-    click.echo("\n\n".join("\n".join(tables.lines(side)) for side in shown))
+    shown = (tables.Side("this run", read(each), each) for each in files)
+    blocks = (block for side in shown for block in (tables.lines([side]), side.run.fault) if block)
+    click.echo("\n\n".join(map("\n".join, blocks)))

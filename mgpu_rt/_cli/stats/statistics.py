@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
+from mgpu_rt._cli.stats import faults
 from mgpu_rt._record import Damaged, Recording, is_recording
 from mgpu_rt._record_json import statistics, trace
 from mgpu_rt._text import note_on, shown
@@ -212,6 +213,7 @@ class Statistics:
     exclusive: bool = False  # MGPU_RT_EXCLUSIVE=on, in all processes
     memory: dict[str, Memory] = field(default_factory=dict)  # by device
     raw: dict[str, Any] = field(default_factory=dict)  # the file's content
+    fault: list[str] = field(default_factory=list)  # lines about a memory fault, of a recording
 
     @property
     def failures(self) -> list[str]:
@@ -260,7 +262,12 @@ def devices(runs: Iterable[Statistics]) -> list[Device]:
 
 def read(path: str | Path) -> Statistics:
     """Reads a statistics file or a recording. Raises CommandError."""
-    return parse(load(path, HOW_TO_GET)[0], path)
+    content = files.read(str(path), HOW_TO_GET)
+    found = recording(path, content)
+    if not found:
+        return parse(_json(path, content, HOW_TO_GET), path)
+    with damage_named(path):
+        return replace(parse(statistics(found), path), fault=faults.of_recording(found))
 
 
 def load(path: str | Path, how_to_get: str) -> list[Any]:
@@ -270,8 +277,12 @@ def load(path: str | Path, how_to_get: str) -> list[Any]:
     if found := recording(path, content):
         with damage_named(path):
             return [statistics(found), *([json.loads(trace(found))] if found.is_trace else [])]
+    return [_json(path, content, how_to_get)]
+
+
+def _json(path: str | Path, content: bytes, how_to_get: str) -> Any:
     try:
-        return [json.loads(content)]
+        return json.loads(content)
     except (ValueError, RecursionError):
         raise CommandError(
             f"'{path}' was not written by the library, or is truncated: {how_to_get}"
@@ -325,8 +336,9 @@ def total(counters: Iterable[Counter]) -> Counter:
     return sum(counters, Counter(0, 0))
 
 
-#: The values of processes that do not add up. `memory` and `raw` are those of one process.
-_NOT_ADDED = {"start", "device", "other_calls", "exclusive", "memory", "raw"}
+#: The values of processes that do not add up. `memory`, `raw` and `fault` are those of one
+#: process.
+_NOT_ADDED = {"start", "device", "other_calls", "exclusive", "memory", "raw", "fault"}
 _ADDED = [each.name for each in fields(Statistics) if each.name not in _NOT_ADDED]
 
 

@@ -55,6 +55,21 @@ def test_a_run_that_a_fault_ends_names_the_block(cache: str, tmp_path: Path) -> 
     assert asked.output == told[0].replace("mgpu-rt: ", "")
 
 
+@pytest.mark.parametrize("variable", ["MGPU_RT_TRACE", "MGPU_RT_STATS"])
+def test_stats_explains_the_fault_in_a_recording(variable: str, tmp_path: Path) -> None:
+    done = far(**{variable: str(tmp_path / "recording")})
+    assert done.returncode == -6 and "mgpu-rt: address" not in done.stderr
+    (line,) = re.findall("Memory access fault.* on address (0x[0-9a-f]+)", done.stderr)
+    shown = invoke("stats", str(tmp_path / "recording")).stdout
+    tables, _, explained = shown.rpartition("\n\n")
+    assert "mgpuMemAlloc" in tables
+    if variable == "MGPU_RT_TRACE":
+        assert explained.startswith(f"address {line}: ")
+        assert RAN.fullmatch(re.sub("(?m)^", "mgpu-rt: ", explained[:-1]) + "\n"), explained
+    else:
+        assert explained.startswith(f"a kernel accessed address {line}, which it may not access: ")
+
+
 WORKGROUP = "memref<32xf32, #gpu.address_space<workgroup>>"
 IN_WORKGROUP = {
     ") kernel {": f") workgroup(%w: {WORKGROUP}) kernel {{",

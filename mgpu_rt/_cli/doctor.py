@@ -112,7 +112,7 @@ def _run(checklist: Checklist, environment: Mapping[str, str], base: Mapping[str
         return
     found = re.search(r"^mgpu_rt: HIP: (.+), devices: ", ended.stderr, re.MULTILINE)
     checklist.hip = found[1] if found and found[1] != "none" else ""
-    for bad_value in re.findall(r"^mgpu_rt: (MGPU_RT_\w+='.+)$", ended.stderr, re.MULTILINE):
+    for bad_value in options.SENSELESS.findall(ended.stderr):
         checklist.add("options", WARNING, bad_value)
     _hip(checklist, ended, environment, base)
     if checklist.hip:

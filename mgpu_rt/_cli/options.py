@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from mgpu_rt import _layout
 
 #: Variables that other parts read: overrides.py, csrc/cuhip, softgpu/src/check.
 _OF_OTHERS = ("MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA", "MGPU_RT_CHECK_UNINITIALISED")
+
+#: Matches the library's lines about values that it does not use.
+SENSELESS = re.compile(r"^mgpu_rt: (MGPU_RT_\w+='.+)$", re.MULTILINE)
 
 _ROW = r'OPTION\(\w+, "(?P<variable>\w+)", "(?P<default>[^"]*)", "(?P<meaning>[^"]*)"\)'
 

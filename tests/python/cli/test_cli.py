@@ -48,6 +48,16 @@ def test_config_shows_what_the_environment_says() -> None:
     assert line.startswith("mgpu-rt: MGPU_RT_CASH is set, but there is no such option")
 
 
+def test_config_names_the_values_that_the_library_does_not_use() -> None:
+    bad = {"MGPU_RT_MEMORY_LIMIT": "abc", "MGPU_RT_STREAM_LIMIT": "x", "MGPU_RT_CACHE": "of"}
+    good = {"MGPU_RT_MODULE_LIMIT": "7", "MGPU_RT_HIP": "/nowhere/hip", "MGPU_RT_SYNC": "lazy"}
+    result = invoke("config", **bad, **good)
+    assert result.exit_code == 0
+    lines = dict(line.split("=", 1) for line in result.stderr.splitlines())
+    assert lines.keys() == {f"mgpu-rt: {variable}" for variable in bad}
+    assert lines["mgpu-rt: MGPU_RT_STREAM_LIMIT"].endswith("is not a number from 0 on: 32 is used")
+
+
 def test_a_start_imports_only_what_every_command_needs() -> None:
     """At start mgpu-rt imports only modules that all commands need. A command that needs other
     modules imports these modules when the command runs. The test imports click and locale first,

@@ -20,6 +20,8 @@ from mgpu_rt._text import say
 _VARIABLES = {"MGPU_RT_STATS": ("1", "--stats-json"), "MGPU_RT_TRACE": ("markers", "--trace")}
 _NO_FILE = ("", "0", "off", "1", "on", "/dev/null")
 
+_NO_TABLE = "it has not ended by exit, so it printed no table; --stats-json writes a file also then"
+
 
 def must_have_no_file(environment: Mapping[str, str]) -> None:
     """Raises CommandError if a variable names a recording. The library makes only one recording,
@@ -70,6 +72,8 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes:
                 lines = faults.of_recording(recording)
                 if notes:
                     lines += statistics.parse(statistics.statistics(recording), file).notes
+                    if not recording.value("process", "exited"):
+                        lines.append(_NO_TABLE)
                 for line in lines:
                     say(f"mgpu-rt: {process}{line}")
                 for pattern, text_of in filter(lambda output: output[0], outputs):

@@ -244,6 +244,16 @@ def test_each_child_has_outputs_of_its_own(program: Path, tmp_path: Path) -> Non
     assert {name for name in found if name[0] == "t"} == {"t.json", *others}
 
 
+@pytest.mark.parametrize(("how", "number", "word"), [("", 0, 0), ("kill", 9, 1)])
+def test_a_line_says_why_a_killed_program_printed_no_table(
+    how: str, number: int, word: int, program: Path, tmp_path: Path
+) -> None:
+    done = run_in(tmp_path, COMMAND, "run", "--stats", "--", program, how, number)
+    assert done.returncode == -number
+    assert done.stderr.count("mgpu_rt: statistics of process") == 1 - word
+    assert done.stderr.count("it has not ended by exit, so it printed no table") == word
+
+
 def test_notes_name_the_process_if_there_are_several(program: Path, tmp_path: Path) -> None:
     words = ("run", "--device", "hip", "--stats", "--stats-json", "s.json", "--", program)
     done = run_in(tmp_path, COMMAND, *words, "children")

@@ -1,15 +1,18 @@
-"""Runs a program to its end, and explains how the program ended."""
+"""Runs a program to its end, and explains or repeats how the program ended."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 GRACE = 5.0  # seconds to wait for a killed process; one that hangs in the kernel remains
 
@@ -140,3 +143,19 @@ def signal_name(status: int | None) -> str:
         return ""
     names = {each.value: f" ({each.name})" for each in signal.Signals}
     return f"signal {-status}{names.get(-status, '')}"
+
+
+def end_as(status: int) -> NoReturn:
+    """Ends this process as the process with this wait status has ended."""
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program may have dumped its own
+    atexit._run_exitfuncs()  # the signal runs none: they remove temporary files
+    if -code not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(-code, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+    os.kill(os.getpid(), -code)
+    sys.exit(128 - code)

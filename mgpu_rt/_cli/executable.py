@@ -3,9 +3,7 @@ program."""
 
 from __future__ import annotations
 
-import atexit
 import os
-import resource
 import shutil
 import signal
 import stat
@@ -188,22 +186,6 @@ def execute_and_wait(
         elif changed:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return pid, status
-
-
-def end_as(status: int) -> NoReturn:
-    """Ends this process as the process with this wait status has ended."""
-    code = os.waitstatus_to_exitcode(status)
-    if code >= 0:
-        sys.exit(code)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program may have dumped its own
-    atexit._run_exitfuncs()  # the signal runs none: they remove temporary files
-    if -code not in (signal.SIGKILL, signal.SIGSTOP):
-        signal.signal(-code, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
-    os.kill(os.getpid(), -code)
-    sys.exit(128 - code)
 
 
 # ---- how a program ended ----

@@ -181,9 +181,9 @@ def _unrecorded(folder: str) -> str:
 
 def _end(status: int, reason: str) -> NoReturn:
     """Ends as the program has ended, but with status 1 in place of 0 if there is a reason."""
-    from mgpu_rt._cli import executable
+    from mgpu_rt._cli import child
 
     if reason and status == 0:
         click.echo(f"mgpu-rt: {reason}, so the exit status is 1 in place of 0", err=True)
         raise SystemExit(1)
-    executable.end_as(status)
+    child.end_as(status)

@@ -86,6 +86,8 @@ def _wait(child: subprocess.Popen[str]) -> Ended:
     interrupted, waiting_thread = False, threading.get_ident()
     outputs: list[tuple[str, str]] = []
     watched = {signal.SIGINT, signal.SIGCHLD}
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        watched.add(signal.SIGTERM)
 
     def communicate() -> None:
         try:
@@ -100,6 +102,9 @@ def _wait(child: subprocess.Popen[str]) -> Ended:
         threading.Thread(target=communicate, daemon=True).start()
         while not ended.is_set():
             told = signal.sigwaitinfo(watched)
+            if told.si_signo == signal.SIGTERM:
+                child.kill()
+                end_as(signal.SIGTERM)  # removes the temporary files
             is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
             if told.si_signo == signal.SIGINT and not is_ignored:
                 interrupted = True

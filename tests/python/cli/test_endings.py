@@ -37,7 +37,7 @@ WAITERS = [
 
 def waiting(words: tuple[str, ...], folder: Path) -> subprocess.Popen[str]:
     """Starts a command, and returns it once its program waits."""
-    env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})))
+    env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})), TMPDIR=str(folder))
     program = [sys.executable, "-c", WAITS, "here"]
     running = subprocess.Popen(
         [COMMAND, *words, *program],
@@ -122,6 +122,7 @@ def test_the_program_ends_with_a_command_that_is_killed(
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=HANG)
     assert running.returncode == -signal.SIGTERM
+    assert not list(tmp_path.glob("mgpu-rt-*"))
 
 
 def test_a_folder_that_exists_gets_a_number(tmp_path: Path) -> None:

@@ -157,10 +157,13 @@ def status_sentence(found: Sequence[Sequence[Run]], again: Sequence[str]) -> str
 def output_sentence(found: Sequence[Sequence[Run]], check: str, how: str) -> str:
     """Says whether the sides print equal output, apart from the addresses of memrefs. `check` is
     the command that finds missing waits, and `how` names the second side's options."""
-    if len({_ADDRESS.sub("", run.output) for runs in found for run in runs}) == 1:
+    every = [run for runs in found for run in runs]
+    if len({_ADDRESS.sub("", run.output) for run in every}) == 1:
         return "All runs print equal output."
+    has_graphs = any(run.statistics.graphs.launches for run in every)
+    graphs = "A graph repeats no host code: docs/graphs.md says what you promise. "
     return (
         "The output differs. Unless the program prints times or addresses, first run "
         f"`{check}`: often a wait is missing. {f'If none is, leave out {how}. ' if how else ''}"
-        "If that does not help, report it (docs/install.md)."
+        f"{graphs if has_graphs else ''}If that does not help, report it (docs/install.md)."
     )

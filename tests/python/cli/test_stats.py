@@ -13,6 +13,7 @@ from mgpu_rt._cli.stats import runs as runs_of
 from mgpu_rt._cli.stats.runs import Run, sentence
 from mgpu_rt._cli.stats.statistics import (
     Cache,
+    Graphs,
     Statistics,
     added,
     read,
@@ -331,7 +332,18 @@ def test_addresses_of_memrefs_make_no_other_output() -> None:
     ]
     equal, other = runs_of.output_sentence([runs[:1], runs[1:2]], "", ""), runs[2:]
     assert equal == "All runs print equal output."
-    assert runs_of.output_sentence([runs[:2], other], "", "").startswith("The output differs")
+    told = runs_of.output_sentence([runs[:2], other], "", "")
+    assert told.startswith("The output differs") and "graph" not in told
+
+
+def test_a_graph_is_named_as_a_cause_of_another_output() -> None:
+    """The graph's function computed on the host, against the user's promise."""
+    runs = [
+        [Run(Statistics({}, {}, {}, graphs=Graphs(launches=launches)), output)]
+        for launches, output in ((0, "111"), (110, "19"))
+    ]
+    told = runs_of.output_sentence(runs, "", "")
+    assert "A graph repeats no host code: docs/graphs.md says what you promise. If that" in told
 
 
 # ---- error messages ----

@@ -99,42 +99,12 @@ static void end_sole_use_by(uint32_t operation) {
 static __thread struct {
     uint32_t expected;
     unsigned within; /* functions between witness_enter and witness_leave */
-    bool holds;      /* the thread is asking, between witness_hold and witness_release */
     bool waited;     /* by its last call that waits or may submit work, other code waited for the
                       * device */
 } own __attribute__((tls_model("initial-exec"))) = {.expected = UINT32_MAX};
 
 void witness_delegate(bool delegates) {
     store_relaxed(&own.expected, delegates ? ANY_CALL : NO_CALL);
-}
-
-/* ---- calls of other code that wait for a question ---- */
-
-static unsigned holders;
-
-/* `own.holds` is set for longer than the thread counts as a holder: a signal handler of the thread
- * never waits for its own thread. */
-bool witness_hold(void) {
-    store_relaxed(&own.holds, true);
-    fetch_add_seq_cst(&holders, 1);
-    fence_seq_cst();
-    if (exclusive_hip() || witness_confirms())
-        return true;
-    witness_release();
-    return false;
-}
-
-void witness_release(void) {
-    fetch_sub_release(&holders, 1);
-    store_release(&own.holds, false);
-}
-
-/* Does not wait in a signal handler that has interrupted the question, nor in the child of a fork,
- * which has no thread that asks. */
-static void wait_for_holders(void) {
-    fence_seq_cst();
-    while (load_acquire(&holders) && !load_relaxed(&own.holds) && !runtime_forked)
-        step_aside();
 }
 
 /* ---- the user's word ---- */
@@ -205,13 +175,11 @@ static void note_call_of_others(unsigned kind) {
 /* HIP 7.2.4 sometimes crashes if it has any function to report to. It does so if a graph runs,
  * after a reset, or after other code has destroyed a stream. At the end of a wait for an event it
  * then reads the stream, which may be freed by now. So the library removes its function before the
- * first of these calls. Afterwards a call of other code would wait for no question, so the
- * questions end first. If a profiler had replaced the function, `hear` would not have been called.
+ * first of these calls. If a profiler had replaced the function, `hear` would not have been called.
  * The library itself destroys streams that have been idle for long, and on HIP 7 idle streams at
  * the exit. We ran 300 programs that exit right after such a wait: no program crashed. */
 static void stop_hearing(void) {
     end_sole_use_because("HIP may crash while it reports");
-    PROOF_STEP(questions_end_before_the_reports, wait_for_holders());
     (load_relaxed(&set_tracer))(NULL);
 }
 
@@ -230,7 +198,6 @@ static __attribute__((noinline)) void hear_slow(uint32_t operation) {
             PROOF_STEP(other_codes_call_ends_sole_use, end_sole_use_by(operation));
         if (load_acquire(&word_is_ending))
             PROOF_STEP(other_codes_call_ends_the_word, end_word());
-        PROOF_STEP(other_code_waits_for_a_question, wait_for_holders());
         note_call_of_others(kind);
     }
     if (DOUBT(hip_crashes_while_it_reports,

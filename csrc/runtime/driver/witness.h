@@ -58,13 +58,6 @@ static inline bool witness_confirms(void) {
     return PROOF(no_other_code_called_hip, witness_is_sole_user()) && witness_probe();
 }
 
-/* Returns true if no other code has called HIP so far, or by the user's word. Then each reported
- * call of other code that may change HIP's objects begins only after witness_release. Between the
- * two, the caller may ask HIP about an object that another thread could destroy, but must not wait.
- */
-bool witness_hold(void);
-void witness_release(void);
-
 /* Returns true if HIP's reports show that no work of other code is pending. Other code has then
  * submitted none, or has waited for the device on the calling thread. Call this function only while
  * HIP reports a call of other code on this thread. */

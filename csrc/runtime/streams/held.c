@@ -72,18 +72,14 @@ bool stream_query_held(struct stream *stream, bool *asked) {
     bool learned = false;
     if (stream_state(stream) != STREAM_LIVE || load_relaxed(&stream->external_users))
         return false;
-    /* Another thread may at any time capture or destroy the stream by calling HIP. */
-    const bool undisturbed = PROOF(no_other_thread_calls, thread_is_alone());
-    if (!undisturbed && !witness_hold())
+    /* HIP keeps a question waiting while another thread waits for the stream. Another thread may
+     * also capture or destroy the stream by calling HIP. */
+    if (!PROOF(no_other_thread_calls, thread_is_alone()) || !begin_question(stream))
         return false;
-    if (begin_question(stream)) {
-        *asked = true;
-        if (can_be_asked(stream))
-            learned = ask(stream);
-        store_release(&stream->asked_about, false);
-    }
-    if (!undisturbed)
-        witness_release();
+    *asked = true;
+    if (can_be_asked(stream))
+        learned = ask(stream);
+    store_release(&stream->asked_about, false);
     return learned;
 }
 

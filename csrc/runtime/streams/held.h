@@ -15,8 +15,8 @@
 
 /* Asks HIP about a stream that the program holds, and records what is done of its work. Returns
  * true if more of the work is known to be done than before. Sets *asked if the library asked HIP.
- * The library does not ask about external streams and null streams. If other code may call HIP, the
- * library does not ask while several threads call it. */
+ * The library does not ask about external streams and null streams, nor while several threads call
+ * the library. */
 bool stream_query_held(struct stream *stream, bool *asked);
 
 /* Returns true while a thread asks HIP about the stream, so HIP must not destroy the stream. The

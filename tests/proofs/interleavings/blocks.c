@@ -150,12 +150,11 @@ static void ask(void) {
     PLAYS("destroy stream 1", PROGRAM_ENDS(1, impl_mgpuStreamDestroy(handle)))                     \
     PLAYS("give streams back", (void)stream_cache.trim(ALL_DEVICES))
 
-/* ---- questions about a stream of another thread, while HIP reports ---- */
+/* ---- the same block, while HIP reports ---- */
 
 #define BLOCKS_REPORTED(PLAYS)                                                                     \
     PLAYS("allocate on stream 0", allocate(0, 0, false))                                           \
     PLAYS("free on stream 0", release(0, 0))                                                       \
-    PLAYS("other code destroys stream 1", PROGRAM_ENDS(1, model_other_code_destroys(handle)))      \
     PLAYS("other code allocates", model_other_code_allocates())
 
 /* ---- blocks of a graph ---- */
@@ -297,18 +296,17 @@ static void free_beside_work(void) {
     world.held[1] = (struct held){.state = IS_HELD, .handle = model_stream(1)};
 }
 
-/* HIP destroys each stream that the program destroys. No other code calls HIP, so a thread asks
- * about a stream of another thread. */
+/* HIP destroys each stream that the program destroys. A thread asks about a stream that another
+ * thread destroys. */
 static void set_up_asked(bool exclusive) {
     model_start(2, exclusive);
     cache_limits.streams = 0;
     free_beside_work();
 }
 
-/* HIP reports calls. Before HIP 7 the reports go on after other code has destroyed a stream. */
+/* HIP reports calls. */
 static void set_up_reported(bool exclusive) {
     model_start(2, exclusive);
-    hip_version = HIP_6_0;
     program_reports_by_word();
     free_beside_work();
 }

@@ -15,7 +15,7 @@ interleavings_wrapped := pthread_mutex_lock pthread_mutex_timedlock pthread_mute
     aligned_alloc free memcpy memset report_failure report_once \
     image_describe mapped_for_good device_memory_number device_shares_memory \
     page_watch_open page_watch_add page_watch_remove page_watch_settled page_watch_is_lost \
-    pages_are_private syscall clock_gettime
+    pages_are_private syscall clock_gettime thread_is_alone
 interleavings_objects := $(interleavings_runtime:csrc/runtime/%.c=$(interleavings_dir)/%.o) \
     $(interleavings_scenarios:%=$(interleavings_dir)/here/%.o)
 interleavings_plain := explore threads model library reports program

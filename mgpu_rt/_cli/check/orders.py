@@ -73,7 +73,8 @@ _DESTROYS = "a gpu.wait without async destroys the streams of its tokens (in C: 
 
 
 def _never_destroyed(report: Report) -> list[str]:
-    if "_cffi_backend" in report["place"][0]["object"]:  # the package mgpu_rt made it
+    by = report["place"][:1]
+    if any("_cffi_backend" in frame["object"] for frame in by):  # the package mgpu_rt made it
         return [
             "mgpu_rt releases no Stream, and no array with pending work, that lives until Python "
             "ends: this is harmless, and a del before the end releases it"

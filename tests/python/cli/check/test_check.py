@@ -217,6 +217,18 @@ def test_a_warning_names_the_kernel_that_ran_for_a_minute() -> None:
     assert reports.text({"kind": "unordered"}).startswith("warning: a kernel ran longer than a ")
 
 
+def test_a_report_whose_places_have_no_frames_is_printed() -> None:
+    """A stream that the program destroyed as an event has an end, but no place of it."""
+    handle = {"object": "stream", "number": 2, "before": 1, "ended_before": []}
+    empty = {"place": [], "made": [], "ended": [], **handle}
+    said = reports.text({"kind": "use-after-destroy", "call": "mgpuMemcpy", **empty})
+    assert "stream 1, which had this handle before, destroyed by an unknown call" in said
+    assert "2 is never destroyed" in reports.text({"kind": "never-destroyed", "count": 1, **empty})
+    side = {"op": "copy", "stream": 1, "place": []}
+    other = {"kind": "early-unregister", "call": "mgpuMemHostUnregister", **side, "other": side}
+    assert "the copy on stream 1 by an unknown call" in reports.text(other)
+
+
 INTERCEPTED = """
 import contextlib, mgpu_rt, sys
 from mgpu_rt.hooks import LaunchHook

@@ -32,6 +32,11 @@ _ALIAS = re.compile(r"^[ \t]*([!#][\w$.-]+)[ \t]*=(.*)", re.MULTILINE)
 _FILL = re.compile(r"\bgpu\.memset\b[^:]*:[^\n]*,\s*(i1|i8|i64|f64|f8\w+|index)\s*$", re.MULTILINE)
 #: A list of tokens, of which only gpu.wait takes several.
 _TOKENS = re.compile(r"\b(gpu\.(?!wait\b)\w+)\s+async\s*\[([^\]]*,[^\]]*)\]")
+#: Operations that pass a token on. A gpu.wait for it is lowered as for an event, not a stream.
+_PASSES_ON = re.compile(
+    r"\b(?P<name>func\.func|scf\.(?!yield)\w+|cf\.\w+|(?:func\.)?call)\b"
+    r"(?:[^\n{}]|(?<=[,(])\n)*?(?<!async\.value<)!gpu\.async\.token\b"
+)
 _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*):\s*")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -162,6 +167,12 @@ def preparation(text: str) -> Preparation:
     reduces = {" ".join(each[0].split()): each for each in _REDUCES.finditer(text)}
     for name, where in reduces.items():
         told.append(f"{name} ({_line(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
+    if found := _PASSES_ON.search(text):
+        told.append(
+            f"{found['name']} ({_line(text, found)}) passes a token on, and MLIR lowers a gpu.wait "
+            "for it wrongly, as for an event: use the token from before, inside and after, or "
+            "wait inside by a gpu.wait"
+        )
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, bool(others), tuple(told))
 

@@ -9,7 +9,8 @@
 #include <dlfcn.h>
 
 static struct advice stream_as_event = {
-    .text = "stream %p was passed as an event; give the token of a gpu.wait that returns one"};
+    .text = "stream %p was passed as an event; give an event, or in MLIR a token that no loop, "
+            "branch or call passed on"};
 static struct advice stream_served = {
     .text =
         "stream %p was passed to mgpuEventSynchronize or mgpuEventDestroy, as LLVM 22 and older do "

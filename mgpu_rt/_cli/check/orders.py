@@ -64,8 +64,9 @@ def notes(report: Report) -> list[str]:
 
 _NOTES = {
     "stream-as-event": "LLVM's own library then waits for nothing, or ends by SIGSEGV with HIP "
-    "5.2. LLVM 22 and older lower a gpu.wait to this call if its token is a block's argument; some "
-    "builds lower an async.execute to it (llvm #170833)",
+    "5.2. LLVM 22 and older lower a gpu.wait to this call if a loop, branch, call or argument "
+    "passed its token on: use the token from before, inside and after, or wait inside by a "
+    "gpu.wait; some builds lower an async.execute to it (llvm #170833)",
     "divergent-barrier": "all threads of a workgroup must reach a gpu.barrier: move it out of the "
     "branch or the loop that only some of them enter",
 }

@@ -256,6 +256,28 @@ def test_an_error_of_syntax_gets_no_advice(complaint: str, is_advised: bool) -> 
     assert bool(advice(f"<stdin>:8:30: error: {complaint}")) == is_advised
 
 
+TOKEN = "!gpu.async.token"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"%e = scf.for %i = %a to %b step %c iter_args(%t = %s) -> ({TOKEN}) {{", "scf.for"),
+        (f"%e = scf.if %c -> {TOKEN} {{", "scf.if"),
+        (f"func.func @f(%a: i32,\n  %t: {TOKEN}) {{", "func.func"),
+        (f"func.func private @f() -> (i32, {TOKEN})", "func.func"),
+        (f"%t = func.call @f() : () -> {TOKEN}", "func.call"),
+        (f"cf.br ^end(%t : {TOKEN})", "cf.br"),
+        ("%t = gpu.wait async\n%f = gpu.dealloc async [%t] %d : memref<4xf32>\ngpu.wait [%f]", ""),
+        (f"call @f() : () -> ()\nasync.yield %t : {TOKEN}", ""),
+        (f"func.func @f(%t: !async.value<{TOKEN}>) {{", ""),
+    ],
+)
+def test_a_token_that_is_passed_on_is_told(text: str, name: str) -> None:
+    told = [each for each in preparation(f"\n{text}").told if "passes a token on" in each]
+    assert [each.partition(" passes")[0] for each in told] == [f"{name} (line 2)"] * bool(name)
+
+
 def test_a_kernel_on_registered_memory_is_told() -> None:
     text = "%a = memref.alloc() : memref<4xf32>\ngpu.host_register %u : memref<*xf32>\n"
     told = preparation(text + FILL.format("%b") + FILL.format("%a")).told

@@ -69,6 +69,23 @@ RUNS = {
         "{0}",
         (1, "[stream-as-event]"),
     ),
+    "a token that a loop passes on": (
+        "mgpu-rt check carried.mlir",
+        r"scf\.for \(line 8\) passes a token on(?s:.*)passed its token on: use the token from "
+        "before, inside and after",
+        "sed '/scf.yield/d; s/%last = //; s/iter_args.*{{/{{/; s/%t\\]/%given]/; s/%last/%given/' "
+        "carried.mlir > outer.mlir && mgpu-rt check --llvm 19 outer.mlir && "
+        "mgpu-rt check outer.mlir",
+        (0, "found no fault"),
+    ),
+    "a token that a loop passes on, awaited inside": (
+        "mgpu-rt check carried.mlir",
+        r"passes a token on.*, or wait inside by a gpu.wait",
+        "sed 's/%last = //; s/iter_args.*{{/{{ %t = gpu.wait async/; s/scf.yield .*/gpu.wait "
+        "[%filled]/; s/%last/%given/' carried.mlir > inside.mlir && "
+        "mgpu-rt check --llvm 19 inside.mlir && mgpu-rt check inside.mlir",
+        (0, "found no fault"),
+    ),
     "a kernel that prints, on HIP 5.2": (
         "printf '#!/bin/sh\n# hidden_default_queue\nkill -SEGV $$\n' > p; chmod +x p; "
         f"{RUN} --stats ./p",

@@ -171,7 +171,7 @@ LIBRARY = {
     ),
     "a stream as an event": (
         f"{ADVISED}; {RUN} ./advised event",
-        r"was passed as an event; give the token of a gpu.wait that returns one",
+        r"was passed as an event; give an event, or in MLIR a token",
         f"{RUN} --fail-on-error --stats ./advised event created",
         (0, "mgpuEventRecord"),
     ),

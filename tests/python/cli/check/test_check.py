@@ -324,7 +324,8 @@ def test_a_wild_access_names_no_memory_that_hip_registered(tmp_path: Path) -> No
     source.write_text(WILD)
     done = check("--", program(source))
     assert done.returncode == 1
-    assert "loads 8 bytes" in done.stderr and "registered" not in done.stderr
+    # The host may have memory of its own at the address, which the report then says.
+    assert "loads 8 bytes" in done.stderr and "registered memory" not in done.stderr
 
 
 REGISTERED = """

@@ -377,7 +377,7 @@ static void report_stream_race(struct wave *w, const struct inst *i,
     const struct dispatch *d = w->group->dispatch;
     struct softgpu_report report;
     struct softgpu_block block;
-    if (!softgpu_report_pair_new(kind, &softgpu_op_at(d->launch)->place, found->op))
+    if (!softgpu_report_pair_new(kind, &softgpu_op_at(d->launch)->place, found->op, true))
         return;
     softgpu_report_begin(&report, kind);
     put_access(&report, w, i, i->encoding == E_SMEM ? -1 : found->lane, found->va, bytes);

@@ -59,10 +59,11 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
 /* Reports a block that is freed or unregistered while an op uses it. `clock` tells which ops are
  * over; NULL stands for the host's clock. */
 static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
-                          const struct softgpu_clock *clock, const struct softgpu_place *place) {
+                          const struct softgpu_clock *clock, const struct softgpu_place *place,
+                          bool strictly) {
     uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
     struct softgpu_report report;
-    if (!op || !softgpu_report_pair_new(kind, place, op))
+    if (!op || !softgpu_report_pair_new(kind, place, op, strictly))
         return;
     softgpu_report_begin(&report, kind);
     softgpu_report_text(&report, "call", call);
@@ -83,7 +84,7 @@ static void free_block(void *memory, void *stream) {
     if (end == SOFTGPU_LIVE || end == SOFTGPU_NO_BLOCK) {
         softgpu_order_of_free(stream, &clock);
         if (end == SOFTGPU_LIVE)
-            check_pending("early-free", "mgpuMemFree", &block, &clock, &place);
+            check_pending("early-free", "mgpuMemFree", &block, &clock, &place, false);
         native.free(memory, stream);
         softgpu_shadow_end((uintptr_t)memory, &place);
         if (memory)
@@ -101,7 +102,7 @@ static void check_unregister(const char *call, const void *memory) {
     struct softgpu_block block;
     uint64_t va;
     if (softgpu_check_device_address(memory, &va) && softgpu_shadow_holds(va, &block))
-        check_pending("early-unregister", call, &block, NULL, &place);
+        check_pending("early-unregister", call, &block, NULL, &place, true);
 }
 
 static void unregister(void *memory) {
@@ -170,7 +171,7 @@ static void report_race(const struct transfer *move, uint64_t va, uint64_t bytes
                         const struct softgpu_conflict *found, const struct softgpu_block *block) {
     static const char kind[] = "stream-race";
     struct softgpu_report report;
-    if (!softgpu_report_pair_new(kind, &move->place, found->op))
+    if (!softgpu_report_pair_new(kind, &move->place, found->op, true))
         return;
     softgpu_report_begin(&report, kind);
     softgpu_report_text(&report, "call", move->call);

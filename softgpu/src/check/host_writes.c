@@ -98,7 +98,7 @@ void softgpu_check_host_writes(void) {
         }
         if (of) {
             report_write(latest, of);
-            softgpu_order_reported(latest->op);
+            softgpu_order_reported(latest->op, true);
             of->reported = true;
         }
     } while (latest);

@@ -247,14 +247,17 @@ bool softgpu_host_awaited(uint32_t number, bool strictly) {
     return over;
 }
 
-void softgpu_order_reported(uint32_t number) {
+void softgpu_order_reported(uint32_t number, bool strictly) {
     pthread_mutex_lock(&lock);
     const struct softgpu_op *op = op_at(number);
+    const struct softgpu_clock before = host;
     if (op) {
         advance(&host.seen[op->slot], op->count);
         advance(&host.strict[op->slot], op->count);
         if (owners[op->slot])
             join(&host, &owners[op->slot]->clock); /* the stream's earlier ops are also over */
+        if (!strictly)
+            memcpy(host.strict, before.strict, sizeof host.strict);
         /* The op that runs now began with an older clock. */
         __atomic_store_n(&reported[op->slot], host.seen[op->slot], __ATOMIC_RELAXED);
     }

@@ -59,8 +59,9 @@ bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock);
  * copies do not count. */
 bool softgpu_host_awaited(uint32_t number, bool strictly);
 /* Notes that a report has named an op that the program does not wait for. After the report, the op
- * counts as over, so that one missing wait causes only one report. */
-void softgpu_order_reported(uint32_t number);
+ * counts as over, so that one missing wait causes only one report. If `strictly` is false, it does
+ * not count as an op that the host has waited for: its result may still need a wait. */
+void softgpu_order_reported(uint32_t number, bool strictly);
 /* Stops ordering ops, because too little is known about their order. */
 void softgpu_order_lost(void);
 

@@ -136,10 +136,11 @@ static uint64_t frame_of(const struct softgpu_place *place) {
     return place->count ? (uintptr_t)place->frames[0] : 0;
 }
 
-bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other) {
+bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other,
+                             bool strictly) {
     const uint64_t key[] = {(uintptr_t)kind, frame_of(place),
                             frame_of(&softgpu_op_at(other)->place)};
-    softgpu_order_reported(other);
+    softgpu_order_reported(other, strictly);
     return softgpu_report_new(key, sizeof key / sizeof *key);
 }
 

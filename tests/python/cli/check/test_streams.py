@@ -395,6 +395,15 @@ WAITS = """%w0 = gpu.wait async
   gpu.wait [%w2]"""
 
 
+def test_a_free_on_another_stream_is_no_wait_of_the_host(tmp_path: Path) -> None:
+    """The host must wait for the copy, and so must the free."""
+    freed = "%f0 = gpu.wait async\n    %f1 = gpu.dealloc async [%f0] %d : memref<?xi32>"
+    words = {"memory": REGISTERED, "work": COPY_BACK, "rounds": 1, "freed": freed}
+    text = KERNEL_WRITES.format(after="", end="gpu.wait [%f1]", **words)
+    done = check("--", built(text, tmp_path), **THREADS, MGPU_RT_CHECK_UNINITIALISED="off")
+    assert re.findall(r"\[(\w+-\w+)\]", done.stderr)[:2] == ["early-free", "missing-wait"]
+
+
 @pytest.mark.parametrize(
     ("memory", "work", "rounds", "freed", "end", "said"),
     [

@@ -20,7 +20,9 @@ class Graph:
     """A graph that mgpu_rt.graph has built.
 
     The graph owns its memory and its modules, and keeps the arrays that it uses, until the last
-    reference to this object is gone. Any thread may replay the graph.
+    reference to this object is gone. Any thread may replay the graph. Before HIP 6.3, make
+    all calls on one thread. If another thread launches a kernel of the graph without a graph, HIP
+    may run both kernels with wrong arguments.
     """
 
     def __init__(self, library: RuntimeLibrary, uses: Uses) -> None:

@@ -145,7 +145,11 @@ struct mgpu_rt_graph *mgpu_rt_graph_end(void);
  * stderr, if the launch fails: then no work runs. A launch fails if the graph is NULL, the stream
  * belongs to another device, HIP refuses the launch, or the device was reset. A launch also fails
  * if the program has registered, unregistered, freed or reallocated memory that the graph copies or
- * fills. The library asks HIP about that memory, once for each allocation. */
+ * fills. The library asks HIP about that memory, once for each allocation.
+ *
+ * Before HIP 6.3, make all calls on one thread. If another thread launches a kernel of the graph
+ * without a graph, HIP may run both kernels with wrong arguments. A line on stderr says once that
+ * other threads make calls. */
 int mgpu_rt_graph_launch(struct mgpu_rt_graph *graph, struct ihipStream_t *stream);
 
 /* Destroys a graph (NULL: does nothing); no thread may use it afterwards. Waits for the device if

@@ -6,7 +6,6 @@
 #include "graphs/graphs.h"
 #include "process/lines.h"
 #include "shared/caches.h"
-#include "shared/thread.h"
 #include "telemetry/counters.h"
 
 #include <stdlib.h>
@@ -86,11 +85,8 @@ static struct advice beside_others = {
     .text = "'%s' runs without a graph while other threads make calls: HIP before 6.3 may launch "
             "the graph with arguments of these threads"};
 
-/* Before HIP 6.3, a graph may run with wrong arguments while another thread launches a kernel of
- * the graph. */
 static bool may_replay(const char *name) {
-    if (cuda_present() || hip_version >= HIP_6_3 ||
-        PROOF(no_other_thread_launches, thread_is_alone()))
+    if (graph_keeps_arguments())
         return true;
     report_once(&beside_others, name);
     return false;

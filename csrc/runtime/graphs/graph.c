@@ -21,6 +21,10 @@ static struct advice other_device = {
 static struct advice other_graph = {
     .text = "stream %p is being captured: it cannot launch a graph of this library, because the "
             "captured graph could use the memory of this graph after mgpu_rt_graph_destroy"};
+static struct advice beside_others = {
+    .text = "a graph is launched while other threads make calls: HIP before 6.3 may run kernels "
+            "of the graph, and the same kernels of these threads, with wrong arguments. Make all "
+            "calls on one thread (docs/graphs.md)"};
 static struct advice memory_changed = {
     .text = "the graph copies or fills %p, which was freed, allocated, registered or unregistered "
             "after the graph was built, so HIP may access the old memory: destroy the graph, and "
@@ -191,6 +195,11 @@ bool graph_memory_stays(const struct mgpu_rt_graph *graph) {
     return !changed_memory(graph);
 }
 
+bool graph_keeps_arguments(void) {
+    return cuda_present() || hip_version >= HIP_6_3 ||
+           PROOF(no_other_thread_launches, thread_is_alone());
+}
+
 /* Returns the device of a stream; the null stream belongs to the current device. The library asks
  * HIP about streams of the program, and assumes the graph's device if HIP does not report a
  * device. */
@@ -257,6 +266,8 @@ int graph_launch(struct mgpu_rt_graph *graph, hipStream_t handle) {
         report_failure(launch_expression, hipErrorInvalidValue, &memory_changed, changed->address);
         return -1;
     }
+    if (!graph->of_function && !graph_keeps_arguments())
+        report_once(&beside_others);
     store_release(&graph->launched, true);
     const uint64_t begin = runtime_counting() ? clock_ns() : 0;
     const hipError_t error = launch_on_device(graph, handle);

@@ -21,6 +21,10 @@ bool graph_is_lost(const struct mgpu_rt_graph *graph);
  * function's graph copies or fills. Asks HIP once about each address. */
 bool graph_memory_stays(const struct mgpu_rt_graph *graph);
 
+/* Returns true if HIP launches graphs with the right arguments. Before HIP 6.3 a launch of a graph,
+ * and another thread's launch of the same kernel, may get each other's arguments. */
+bool graph_keeps_arguments(void);
+
 /* Prepares a forked child, in which all graphs are lost, because HIP has no graphs there. */
 void graph_forked(void);
 

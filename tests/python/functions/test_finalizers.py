@@ -155,6 +155,7 @@ if {threaded}:
 """
 
 UNFINISHED = "mgpu_rt: the graph is not built: the thread that builds it ends\n"
+BESIDE_OTHERS = "a graph is launched while other threads make calls"  # before HIP 6.3
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,8 @@ def test_ends_at_exit(backend: str, threaded: bool) -> None:
         text=True,
     )
     assert done.returncode == 0
-    assert done.stderr in ("", UNFINISHED if threaded else "")
+    said = [line for line in done.stderr.splitlines(True) if BESIDE_OTHERS not in line]
+    assert "".join(said) in ("", UNFINISHED if threaded else "")
 
 
 # ---- streams ----

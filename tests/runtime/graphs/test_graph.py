@@ -12,7 +12,7 @@ from tests.support.child import BACKENDS_WITH_GPU, Mgpu, in_cases, in_child
 from tests.support.graphs import KIB, built, first, replay
 from tests.support.images import code_object
 from tests.support.known import KERNEL, forum
-from tests.support.patience import wait_for_end
+from tests.support.patience import HANG, wait_for_end
 
 
 @in_cases(("forum", "globals"))
@@ -37,6 +37,32 @@ def test_a_module_of_a_graph_stays_loaded(mgpu: Mgpu, program: str) -> None:
     assert mgpu.count("hipModuleUnload") == 1
     assert mgpu.stub.hipstub_misuse() == 0
     assert mgpu.stderr() == ""
+
+
+@in_cases({"5.2": {}, "6.3": {"HIPSTUB_VERSION": "60342134"}})
+def test_old_releases_report_a_launch_beside_other_threads(mgpu: Mgpu, release: str) -> None:
+    """HIP before 6.3 may give two threads each other's arguments of a kernel."""
+    calls, ends = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        mgpu.StreamDestroy(mgpu.StreamCreate())
+        calls.set()
+        ends.wait(HANG)
+
+    stream = mgpu.StreamCreate()
+    with built(mgpu) as graph:
+        mgpu.Memset32(mgpu.MemAlloc(KIB, stream, False), 1, 1, stream)
+    replay(mgpu, graph[0], stream)
+    assert mgpu.stderr() == ""
+    other = threading.Thread(target=stay)
+    other.start()
+    assert calls.wait(HANG)
+    for _ in range(2):
+        replay(mgpu, graph[0], stream)
+    ends.set()
+    other.join()
+    said = mgpu.stderr()
+    assert said.count("other threads make calls") == (1 if release == "5.2" else 0), said
 
 
 # ---- what cannot be in a graph -------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 Report = dict[str, Any]
 
 #: Faults that are harmless with LLVM's own library, but perhaps not with other runtimes.
-WARNINGS = ("early-free", "never-destroyed", "unordered")
+WARNINGS = ("early-free", "never-destroyed", "unordered", "crowded")
 
 
 def is_warning(report: Report) -> bool:

@@ -93,7 +93,7 @@ def text(report: Report) -> str:
     if place := report.get("place"):
         said.append(f"  {_called(report)} by {_place(place)}")
     for what in ("made", "ended"):
-        if report["kind"] != "never-destroyed" and report.get(what):
+        if report["kind"] not in ("never-destroyed", "crowded") and report.get(what):
             done = "created" if what == "made" else "destroyed"
             said.append(f"  {report['object']} {report['number']} {done} by {_place(report[what])}")
     if before := report.get("before"):
@@ -221,6 +221,8 @@ TEXTS = {
     "early-unregister": "{call} unregisters memory that {other_op} uses",
     "unordered": "{long_kernel} ran longer than a minute, for which check waits after each launch: "
     "from there on, check has not examined the order of streams",
+    "crowded": "{call} creates stream {number} while 255 exist: check does not examine its order, "
+    "nor that of later ones, until the program destroys streams",
     "stopped": "{text}",
     "double-free": "{call} frees memory that was freed before",
     "free-inside": "{call} frees by an address that is not the allocation's first",

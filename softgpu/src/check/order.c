@@ -130,15 +130,17 @@ static void give_slot(struct object *stream) {
     stream->slot = NULL_SLOT;
 }
 
-void softgpu_stream_made(void *handle, const struct softgpu_place *place) {
+bool softgpu_stream_made(void *handle, const struct softgpu_place *place) {
     pthread_mutex_lock(&lock);
     struct object *old = find(&streams, handle);
     if (old)
         give_slot(old);
     struct object *stream = make(&streams, handle, place);
+    const unsigned slot = stream ? take_slot(stream) : NULL_SLOT;
     if (stream)
-        stream->slot = take_slot(stream);
+        stream->slot = (uint16_t)slot;
     pthread_mutex_unlock(&lock);
+    return slot != NULL_SLOT;
 }
 
 void softgpu_stream_ends(void *handle, const struct softgpu_place *place) {

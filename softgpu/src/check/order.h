@@ -89,7 +89,8 @@ struct softgpu_object {
     struct softgpu_place ended_before;
 };
 
-void softgpu_stream_made(void *stream, const struct softgpu_place *place);
+/* Returns false if too many streams exist: the checker then reports no race of this one. */
+bool softgpu_stream_made(void *stream, const struct softgpu_place *place);
 void softgpu_stream_ends(void *stream, const struct softgpu_place *place);
 struct softgpu_object softgpu_stream_find(void *stream);
 void softgpu_event_made(void *event, const struct softgpu_place *place);

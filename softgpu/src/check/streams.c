@@ -70,10 +70,14 @@ static bool check_event(const char *call, void *event, bool waits,
 /* ---- streams ---- */
 
 static void *stream_create(void) {
+    static bool told;
     struct softgpu_place place = softgpu_call_begins();
     void *stream = native.stream_create();
-    if (stream)
-        softgpu_stream_made(stream, &place);
+    if (stream && !softgpu_stream_made(stream, &place) &&
+        !__atomic_exchange_n(&told, true, __ATOMIC_RELAXED)) {
+        const struct softgpu_object object = softgpu_stream_find(stream);
+        softgpu_report_object("crowded", "mgpuStreamCreate", "stream", &object, &place);
+    }
     return stream;
 }
 

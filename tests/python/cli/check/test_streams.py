@@ -395,6 +395,28 @@ WAITS = """%w0 = gpu.wait async
   gpu.wait [%w2]"""
 
 
+CROWD = """
+func.func @main() {
+  %none = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %many = arith.constant MANY : index
+  scf.for %i = %none to %many step %one {
+    %stream = gpu.wait async
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize(("many", "kinds"), [(255, []), (300, ["crowded"])])
+def test_streams_that_check_cannot_order_are_told(
+    many: int, kinds: list[str], tmp_path: Path
+) -> None:
+    done = check("--", built(CROWD.replace("MANY", str(many)), tmp_path), **THREADS)
+    assert re.findall(r"\[(\w+(?:-\w+)?)\]", done.stderr) == [*kinds, "never-destroyed"]
+    assert ("creates stream 256 while 255 exist" in done.stderr) == bool(kinds)
+
+
 def test_a_free_on_another_stream_is_no_wait_of_the_host(tmp_path: Path) -> None:
     """The host must wait for the copy, and so must the free."""
     freed = "%f0 = gpu.wait async\n    %f1 = gpu.dealloc async [%f0] %d : memref<?xi32>"

@@ -165,5 +165,6 @@ def output_sentence(found: Sequence[Sequence[Run]], check: str, how: str) -> str
     return (
         "The output differs. Unless the program prints times or addresses, first run "
         f"`{check}`: often a wait is missing. {f'If none is, leave out {how}. ' if how else ''}"
-        f"{graphs if has_graphs else ''}If that does not help, report it (docs/install.md)."
+        f"{graphs if has_graphs else ''}If that does not help, docs/install.md (results "
+        "differ) names other causes, and what to report."
     )

@@ -104,8 +104,7 @@ static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
 
 /* ---- imports ---- */
 
-/* Returns the index behind the last symbol in GNU's hash table; 0 if the table is empty. The table
- * also contains the imported functions whose address the program takes. */
+/* Returns the index behind the last symbol in GNU's hash table; 0 if the table is empty. */
 static size_t end_of_gnu_hash(const uint32_t *head) {
     const uint32_t *buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / sizeof *head);
     const uint32_t *chain = buckets + head[0] - head[1];
@@ -120,15 +119,18 @@ static size_t end_of_gnu_hash(const uint32_t *head) {
     return last + 1;
 }
 
-/* Returns the number of symbols, or more: the caller compares each name's place with the size of
- * the strings. If no symbol is hashed, GNU's linker writes 1 as the index of the first one. The
- * strings then follow the symbols. */
-static size_t count_symbols(const struct dynamic *dynamic) {
+/* Returns how many symbols come before the last one that may be imported. The caller compares each
+ * name's place with the size of the strings. GNU's hash table of the executable also contains the
+ * imported functions whose address it takes. Tables of libraries contain none, and begin behind the
+ * imported symbols: so the exported symbols of a large library are not read. If no symbol is
+ * hashed, GNU's linker writes 1 as the index of the first one. The strings then follow the
+ * symbols. */
+static size_t count_imports(const struct dynamic *dynamic, bool is_executable) {
     const uint32_t *head = dynamic->gnu_hash;
     const uintptr_t begin = (uintptr_t)dynamic->symbols, end = (uintptr_t)dynamic->strings;
     if (dynamic->hash)
         return dynamic->hash[1];
-    const size_t hashed = head ? end_of_gnu_hash(head) : 0;
+    const size_t hashed = head && is_executable ? end_of_gnu_hash(head) : 0;
     if (hashed || !head)
         return hashed;
     return head[1] > 1 || end < begin ? head[1] : (end - begin) / sizeof *dynamic->symbols;
@@ -141,7 +143,7 @@ static int imports(struct dl_phdr_info *info, size_t info_size, void *data) {
     const size_t length = strlen(prefix);
     if (!dynamic.symbols || !dynamic.strings)
         return 0;
-    const size_t count = count_symbols(&dynamic);
+    const size_t count = count_imports(&dynamic, !info->dlpi_name || !*info->dlpi_name);
     for (size_t i = 1; i < count; i++)
         if (dynamic.symbols[i].st_shndx == SHN_UNDEF &&
             dynamic.symbols[i].st_name < dynamic.strings_size &&

@@ -26,7 +26,7 @@ bool mapped_find(const char *prefix, const char *but, char *path, size_t size);
 void *mapped_library(const char *prefix, char *path, size_t size);
 
 /* Returns true if an object of the process imports a function whose name begins with `prefix`.
- * Costs 20 ns for each imported name, and reads one number of each exported symbol. */
+ * Costs 20 ns for each imported name. */
 bool mapped_imports(const char *prefix);
 
 /* Returns the function of this name in an object of the process; NULL if no object has the

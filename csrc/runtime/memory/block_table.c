@@ -57,8 +57,9 @@ void block_ask_large(struct block *block, size_t bytes) {
     count_held(block->device, (ptrdiff_t)block->size, (ptrdiff_t)bytes);
 }
 
-void block_unask_large(const struct block *block) {
-    count_held(block->device, -(ptrdiff_t)block->size, -(ptrdiff_t)block_asked(block));
+void block_unask(const struct block *block) {
+    if (block->size > BLOCK_EXACT_UP_TO)
+        count_held(block->device, -(ptrdiff_t)block->size, -(ptrdiff_t)block_asked(block));
 }
 
 void block_thread_ends(struct thread *thread) {
@@ -218,6 +219,17 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
 }
 
 /* ---- HIP ---- */
+
+/* Inlined into block_free, this function would cost each hit two instructions. */
+__attribute__((noinline)) hipError_t block_free_by_hip(struct block *block, void *address) {
+    pthread_mutex_lock(&tables_lock);
+    if (block)
+        block_remove(block);
+    else
+        ranges_remove((uintptr_t)address);
+    pthread_mutex_unlock(&tables_lock);
+    return hip.Free(address);
+}
 
 void block_ask_number(struct block *block) {
     if ((block->shared || hip_device_count > 1) &&

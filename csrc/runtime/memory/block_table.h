@@ -28,6 +28,10 @@ struct block *block_insert(void *address, size_t size, size_t bytes, int device,
  * thread at once, so a block leaves the table before HIP frees it. Under tables_lock. */
 void block_remove(struct block *block);
 
+/* Calls HIP to free an address; `block` is the block at that address, or NULL, and must not be in a
+ * pool. Returns HIP's answer. */
+hipError_t block_free_by_hip(struct block *block, void *address);
+
 /* Removes a block from the table when the process exits. The device's account keeps the block,
  * because it leaves neither the program nor HIP. Only a block that the program holds stays booked:
  * the program may free it later. Under tables_lock. */
@@ -61,11 +65,7 @@ static inline void block_ask(struct block *block, size_t bytes) {
 }
 
 /* Subtracts the bytes of a block that the program no longer holds. */
-void block_unask_large(const struct block *block);
-static inline void block_unask(const struct block *block) {
-    if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
-        block_unask_large(block);
-}
+void block_unask(const struct block *block);
 
 /* Returns how many bytes HIP must get to answer as with a block of exactly the requested size. If
  * `bytes` lead beyond the request, the result leads beyond the block. */

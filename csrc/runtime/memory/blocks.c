@@ -224,19 +224,6 @@ void *block_search(uint64_t bytes, int device, struct stream *order, bool shared
 
 /* ---- freeing ---- */
 
-/* Calls HIP to free an address; `block` is the block at that address, or NULL, and must not be in a
- * pool. Returns HIP's answer. Inlined into block_free, this function would cost each hit two
- * instructions. */
-static __attribute__((noinline)) hipError_t free_by_hip(struct block *block, void *address) {
-    pthread_mutex_lock(&tables_lock);
-    if (block)
-        block_remove(block);
-    else
-        ranges_remove((uintptr_t)address);
-    pthread_mutex_unlock(&tables_lock);
-    return hip.Free(address);
-}
-
 /* Frees an address at which the program holds no block. The program may have got the memory from
  * HIP, or the address may be wrong. If the address lies inside a block, HIP 5.2.3 frees that block.
  */
@@ -249,7 +236,7 @@ static struct block_freed free_unheld(void *address) {
               is_start || state == BLOCK_IDLE || state == BLOCK_GRAPH_OWNED))
         return (struct block_freed){FREE_TWICE, hipSuccess};
     const bool shared = around && around->shared;
-    const hipError_t error = free_by_hip(around, address);
+    const hipError_t error = block_free_by_hip(around, address);
     if (shared && error == hipSuccess)
         lazy_visible(-1);
     return (struct block_freed){FREE_TO_HIP, error};
@@ -276,7 +263,7 @@ static __attribute__((noinline)) bool end_hold(struct block *block, void *addres
     if (state == BLOCK_GONE && runtime_leaves(block))
         return false;
     if (state == BLOCK_GRAPH && DOUBT(graph_has_lost_the_block, !block_is_still_there(block))) {
-        *freed = (struct block_freed){FREE_TO_HIP, free_by_hip(block, address)};
+        *freed = (struct block_freed){FREE_TO_HIP, block_free_by_hip(block, address)};
         return false;
     }
     if (state == BLOCK_GRAPH) {
@@ -306,7 +293,8 @@ struct block_freed block_free(void *address, struct stream *stream) {
                  !PROOF(block_is_freed_once, cas_acq_rel(&block->state, &live, BLOCK_IDLE))) &&
         !end_hold(block, address, &freed))
         return freed;
-    block_unask(block);
+    if (UNLIKELY(block->size > BLOCK_EXACT_UP_TO))
+        block_unask(block);
     const int device = block->device;
     const bool in_order = LIKELY(stream && stream->device == device);
     const unsigned care = load_relaxed(&care_of_frees);
@@ -323,7 +311,7 @@ struct block_freed block_free(void *address, struct stream *stream) {
         if (UNLIKELY(care & (CARE_OF_BOUNDS | CARE_WANTED)))
             eviction_after_free(block, device);
     } else {
-        freed.error = free_by_hip(block, address);
+        freed.error = block_free_by_hip(block, address);
     }
     return freed;
 }

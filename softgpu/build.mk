@@ -36,7 +36,7 @@ SOFTGPU_CHECK_OBJECTS := $(patsubst softgpu/src/%.c,build/softgpu/check/obj/%.o,
 SOFTGPU_CHECK_LIBRARY := build/softgpu/check/libhsakmt.so.1
 # Its calls alone, for programs on a GPU.
 CALLS_CHECK_OBJECTS := $(patsubst %,build/softgpu/check/obj/check/%.o,\
-	calls foreign host_writes intercept no_device order past place report streams)
+	calls early_use foreign host_writes intercept no_device order past place report streams)
 CALLS_CHECK_LIBRARY := build/softgpu/check/libmgpu_rt_check.so
 # The blocks of the host's malloc: preloaded on every device.
 HOST_CHECK_OBJECTS := build/softgpu/check/obj/check/host_blocks.o

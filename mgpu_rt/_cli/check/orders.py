@@ -7,7 +7,7 @@ from typing import Any
 Report = dict[str, Any]
 
 #: Faults that are harmless with LLVM's own library, but perhaps not with other runtimes.
-WARNINGS = ("early-free", "never-destroyed", "unordered", "crowded")
+WARNINGS = ("early-free", "early-use", "never-destroyed", "unordered", "crowded")
 
 
 def is_warning(report: Report) -> bool:
@@ -34,13 +34,14 @@ def advice(report: Report) -> str:
     if report["kind"] == "early-unregister":
         wait = f"a gpu.wait on the {other['op']}'s token (in C: mgpuStreamSynchronize)"
     else:
-        wait = "the token of a gpu.wait async on the tokens of both (in C: mgpuStreamWaitEvent)"
+        wait = _BOTH
     said = f"nothing orders {who} after {_short(other)}: {wait}"
     if report["kind"] == "early-free":
         return f"{said} would. LLVM's own library forgives it, as hipFree waits for the device"
     return f"{said} would"
 
 
+_BOTH = "the token of a gpu.wait async on the tokens of both (in C: mgpuStreamWaitEvent)"
 _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 
 
@@ -55,6 +56,8 @@ def notes(report: Report) -> list[str]:
         return [_NOTES[report["kind"]]]
     if report["kind"] == "missing-wait":
         return [_missing_wait(report)]
+    if report["kind"] == "early-use":
+        return [_early_use(report)]
     if report["kind"] == "never-destroyed":
         return _never_destroyed(report)
     if report["kind"] == "use-after-destroy" and report["object"] == "stream":
@@ -71,6 +74,13 @@ _NOTES = {
     "branch or the loop that only some of them enter",
 }
 _DESTROYS = "a gpu.wait without async destroys the streams of its tokens (in C: mgpuStreamDestroy)"
+
+
+def _early_use(report: Report) -> str:
+    return (
+        f"{_BOTH} would. LLVM's own library forgives it. This library may return memory that "
+        f"earlier work on stream {report['allocated_on']} still uses"
+    )
 
 
 def _never_destroyed(report: Report) -> list[str]:

@@ -218,6 +218,8 @@ TEXTS = {
     "never-destroyed": "{object} {number} is never destroyed{more}",
     "missing-wait": "{unawaited}",
     "early-free": "{call} frees memory that {other_op} uses",
+    "early-use": "{this_op} uses {within}, and nothing orders it after the allocation on stream "
+    "{allocated_on}",
     "early-unregister": "{call} unregisters memory that {other_op} uses",
     "unordered": "{long_kernel} ran longer than a minute, for which check waits after each launch: "
     "from there on, check has not examined the order of streams",
@@ -261,6 +263,7 @@ _WORDS: dict[str, Callable[[Report], str]] = {
     "distance": lambda r: _distance(r),
     "uses": lambda r: _use(r),
     "group": lambda r: "wave" if r["parts"] == "lanes" else "workgroup",
+    "this_op": lambda r: orders.op(r),
     "other_op": lambda r: orders.op(r["other"]),
     "long_kernel": lambda r: (
         f"kernel {r['other']['kernel']}" if "kernel" in r.get("other", {}) else "a kernel"

@@ -2,6 +2,7 @@
  * thread caches a few permitted ranges until the memory map changes. */
 #include "access.h"
 #include "defined.h"
+#include "early_use.h"
 #include "hooks.h"
 #include "host_writes.h"
 #include "images.h"
@@ -20,6 +21,7 @@ struct allowed {
     uint64_t low, high;
     struct softgpu_cells *cells; /* the cells for memory from `low` on, or NULL */
     struct softgpu_past *past;   /* the block's earlier ops, or NULL if all earlier ops are over */
+    uint32_t alloc;              /* the allocation's op, or 0 if the launch follows it */
     uint8_t *bits;               /* the defined bits for memory from `low` on, or NULL */
     bool stores, registered;
 };
@@ -55,10 +57,12 @@ static const struct allowed *remember(const struct dispatch *d,
                                       const struct softgpu_finding *finding, bool stores) {
     struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
     bool shared = finding->past && d->clock && softgpu_past_use(finding->past, d->launch, d->clock);
+    bool early = d->clock && !softgpu_is_over(finding->op, d->clock);
     *range = (struct allowed){.low = finding->low,
                               .high = finding->high,
                               .cells = finding->cells,
                               .past = shared ? finding->past : NULL,
+                              .alloc = early ? finding->op : 0,
                               .bits = finding->bits,
                               .stores = stores,
                               .registered = finding->registered};
@@ -447,6 +451,9 @@ static void check_race(struct wave *w, const struct inst *i, const struct allowe
         report_race(w, i, &found, bytes, false);
     if (range->past)
         check_moves(w, i, range, va, mask, bytes);
+    if (range->alloc)
+        softgpu_check_alloc(range->alloc, w->group->dispatch->launch, w->group->dispatch->clock,
+                            range->low);
 }
 
 void softgpu_check_stopped(const char *text) {

@@ -2,6 +2,7 @@
 #include "calls.h"
 #include "access.h"
 #include "defined.h"
+#include "early_use.h"
 #include "host_writes.h"
 #include "images.h"
 #include "past.h"
@@ -32,7 +33,8 @@ static void *alloc(uint64_t size, void *stream, bool shared) {
     void *memory = native.alloc(size, stream, shared);
     struct softgpu_place place = softgpu_call_begins();
     if (memory && size)
-        softgpu_shadow_add((uintptr_t)memory, size, shared ? MEMORY_SHARED : MEMORY_DEVICE, &place);
+        softgpu_shadow_add((uintptr_t)memory, size, shared ? MEMORY_SHARED : MEMORY_DEVICE, &place,
+                           softgpu_order_alloc(stream, &place));
     return memory;
 }
 
@@ -227,6 +229,8 @@ static void enter(const struct transfer *move, const struct side *side, uint64_t
         if (found.op)
             report_race(move, side->va, bytes, writes, &found, block);
     }
+    if (block)
+        softgpu_check_alloc(block->op, move->op, &move->clock, block->va);
     if (writes || block)
         softgpu_past_move(side->past, move->op, side->va, bytes, writes);
 }

@@ -5,7 +5,7 @@
 #include "hooks.h"
 
 void softgpu_check_registered(uint64_t va, uint64_t size) {
-    softgpu_shadow_add(va, size, MEMORY_REGISTERED, NULL);
+    softgpu_shadow_add(va, size, MEMORY_REGISTERED, NULL, 0);
 }
 
 void softgpu_check_unregistered(uint64_t va) {

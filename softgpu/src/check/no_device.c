@@ -46,7 +46,7 @@ static bool grow(void) {
 }
 
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
-                        const struct softgpu_place *place) {
+                        const struct softgpu_place *place, uint32_t op) {
     pthread_mutex_lock(&map.lock);
     struct softgpu_block *old = block_of(va);
     if (old)
@@ -58,6 +58,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
                                                          .shared = kind == MEMORY_SHARED,
                                                          .past = softgpu_past_make(),
                                                          .number = ++map.made,
+                                                         .op = op,
                                                          .made = *place};
     pthread_mutex_unlock(&map.lock);
 }

@@ -198,23 +198,38 @@ static void before_next(const struct object *stream, struct softgpu_clock *clock
     join(clock, &fence);
 }
 
-uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *handle,
-                             const struct softgpu_place *place, struct softgpu_clock *clock) {
-    pthread_mutex_lock(&ops_lock);
-    pthread_mutex_lock(&lock);
-    struct object *stream = find_living(&streams, handle);
+/* Makes a stream's next op, and sets `after` to the ops that are over when this op is. */
+static uint32_t next_op(enum softgpu_op_kind kind, const struct object *stream,
+                        const struct softgpu_place *place, struct softgpu_clock *after) {
     uint16_t slot = stream ? stream->slot : NULL_SLOT;
-    before_next(stream, clock);
     uint32_t count = last.strict[slot] = ++last.seen[slot];
-    struct softgpu_clock *after = slot == NULL_SLOT ? &fence : &stream->clock;
-    *after = *clock;
     after->seen[slot] = after->strict[slot] = count;
     const struct softgpu_op op = {.kind = kind,
                                   .slot = slot,
                                   .count = count,
                                   .stream = stream ? stream->known.number : 0,
                                   .place = *place};
-    uint32_t number = lost ? 0 : make_op(&op);
+    return lost ? 0 : make_op(&op);
+}
+
+uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *handle,
+                             const struct softgpu_place *place, struct softgpu_clock *clock) {
+    pthread_mutex_lock(&ops_lock);
+    pthread_mutex_lock(&lock);
+    struct object *stream = find_living(&streams, handle);
+    before_next(stream, clock);
+    struct softgpu_clock *after = !stream || stream->slot == NULL_SLOT ? &fence : &stream->clock;
+    *after = *clock;
+    uint32_t number = next_op(kind, stream, place, after);
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+uint32_t softgpu_order_alloc(void *handle, const struct softgpu_place *place) {
+    pthread_mutex_lock(&lock);
+    struct object *stream = find_living(&streams, handle);
+    bool ordered = stream && stream->slot != NULL_SLOT;
+    uint32_t number = ordered ? next_op(SOFTGPU_OP_ALLOC, stream, place, &stream->clock) : 0;
     pthread_mutex_unlock(&lock);
     return number;
 }

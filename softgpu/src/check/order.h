@@ -1,8 +1,8 @@
-/* Tracks how streams, events and waits order the program's launches, copies and fills.
+/* Tracks how streams, events and waits order the program's launches, copies, fills and allocations.
  *
- * Each launch, copy or fill is an op. An op is ordered after the earlier ops and waits of its
- * stream, and after the host's earlier waits. Vector clocks describe the order: each op has a
- * number in its stream's slot, and a clock counts each slot's finished ops.
+ * Each of these is an op. An op is ordered after the earlier ops and waits of its stream, and after
+ * the host's earlier waits. Vector clocks describe the order: each op has a number in its stream's
+ * slot, and a clock counts each slot's finished ops.
  *
  * All host threads share one clock, because synchronisation between host threads is unknown. An op
  * of the null stream is ordered after all earlier ops and before all later ops. An op counts as an
@@ -25,7 +25,13 @@ struct softgpu_clock {
     uint32_t strict[SOFTGPU_SLOTS]; /* by slot: finished ops, if only explicit waits count */
 };
 
-enum softgpu_op_kind { SOFTGPU_OP_UNKNOWN, SOFTGPU_OP_LAUNCH, SOFTGPU_OP_COPY, SOFTGPU_OP_FILL };
+enum softgpu_op_kind {
+    SOFTGPU_OP_UNKNOWN,
+    SOFTGPU_OP_LAUNCH,
+    SOFTGPU_OP_COPY,
+    SOFTGPU_OP_FILL,
+    SOFTGPU_OP_ALLOC
+};
 
 /* Describes an op. Op numbers begin at 1; an op of kind UNKNOWN counts as ordered with every other
  * op. */
@@ -49,6 +55,9 @@ struct softgpu_op {
 uint32_t softgpu_order_begin(enum softgpu_op_kind kind, void *stream,
                              const struct softgpu_place *place, struct softgpu_clock *clock);
 void softgpu_order_end(void);
+/* Notes an allocation on a stream, and returns its op's number. Returns 0 if all later work follows
+ * the allocation: the stream is the null stream, or unknown. */
+uint32_t softgpu_order_alloc(void *stream, const struct softgpu_place *place);
 /* Returns a new op number for a launch that did not come from a call of the library. */
 uint32_t softgpu_order_unknown(void);
 /* Returns the op with a number, or NULL if the op is unknown. The returned address stays valid. */

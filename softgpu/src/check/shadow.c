@@ -105,7 +105,7 @@ static void changed(void) {
 /* ---- changes ---- */
 
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
-                        const struct softgpu_place *place) {
+                        const struct softgpu_place *place, uint32_t op) {
     struct softgpu_block *block = calloc(1, sizeof *block);
     if (!block)
         return; /* the map then lacks the block */
@@ -113,6 +113,7 @@ void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind
     block->size = size;
     block->registered = kind == MEMORY_REGISTERED;
     block->shared = kind == MEMORY_SHARED;
+    block->op = op;
     block->cells = softgpu_cells_begin(va, size);
     block->past = softgpu_past_make();
     block->bits = kind == MEMORY_DEVICE ? softgpu_bits_begin(size) : NULL;
@@ -239,6 +240,7 @@ static struct softgpu_finding find(uint64_t va, uint64_t bytes) {
         struct softgpu_finding inside = allow(below->va, end_of(below));
         inside.cells = below->cells;
         inside.past = below->past;
+        inside.op = below->op;
         inside.bits = below->bits;
         inside.registered = below->registered;
         inside.shared = below->shared;

@@ -29,6 +29,7 @@ struct softgpu_block {
     bool shared;     /* memory that the host accesses at va, too (host_shared) */
     bool freed;
     unsigned number; /* number of the allocation, counted from 1; 0: of the host's malloc */
+    uint32_t op;     /* the allocation's op (order.h), or 0 */
     struct softgpu_place made, ended;
 };
 
@@ -45,6 +46,7 @@ struct softgpu_finding {
     uint64_t low, high;          /* SOFTGPU_ALLOWED: all accesses within [low, high) are allowed */
     struct softgpu_cells *cells; /* SOFTGPU_ALLOWED: the cells for memory from `low` on, or NULL */
     struct softgpu_past *past;   /* SOFTGPU_ALLOWED: the block's ops, or NULL */
+    uint32_t op;                 /* SOFTGPU_ALLOWED: the op of the block's allocation, or 0 */
     uint8_t *bits;               /* the defined bits for memory from `low` on, or NULL */
     bool registered;             /* registered host memory */
     bool shared;                 /* host_shared memory */
@@ -65,8 +67,9 @@ uint64_t softgpu_shadow_generation(void);
  * knowledge, so all bits of such memory count as defined. */
 enum softgpu_block_kind { MEMORY_DEVICE, MEMORY_SHARED, MEMORY_REGISTERED };
 
+/* Adds a block. `op`: the allocation's op, or 0. */
 void softgpu_shadow_add(uint64_t va, uint64_t size, enum softgpu_block_kind kind,
-                        const struct softgpu_place *place);
+                        const struct softgpu_place *place, uint32_t op);
 
 /* Allocates the defined bits of memory that was never written. Returns NULL if defined bits are not
  * tracked (defined_memory.c). */

@@ -49,6 +49,7 @@ module attributes {gpu.container_module} {
     %t0 = gpu.wait async
     %in, %t1 = gpu.alloc async [%t0] (%count) : memref<?xi32>
     %out, %t2 = gpu.alloc async [%t1] (%count) : memref<?xi32>
+    // fault: token of an allocation left out; early-use never-destroyed; %zeroed = gpu.memset; %u0 = gpu.wait async \n %zeroed = gpu.memset async [%u0] %out, %value : memref<?xi32>, i32
     %zeroed = gpu.memset async [%t2] %out, %value : memref<?xi32>, i32
     gpu.wait [%zeroed]
     %a0 = gpu.wait async
@@ -179,8 +180,8 @@ module attributes {gpu.container_module} {
     %ta = builtin.unrealized_conversion_cast %a : !llvm.ptr to !gpu.async.token
     %tb = builtin.unrealized_conversion_cast %b : !llvm.ptr to !gpu.async.token
     %tc = builtin.unrealized_conversion_cast %c : !llvm.ptr to !gpu.async.token
-    %out, %ta1 = gpu.alloc async [%ta] (%count) : memref<?xi32>
-    %in, %ta2 = gpu.alloc async [%ta] (%count) : memref<?xi32>
+    %out, %tb1 = gpu.alloc async [%tb] (%count) : memref<?xi32>
+    %in, %ta1 = gpu.alloc async [%ta] (%count) : memref<?xi32>
     %first = gpu.memset async [%ta] %in, %three : memref<?xi32>, i32
     %e = func.call @mgpuEventCreate() : () -> !llvm.ptr
     // fault: event dropped; unrecorded-event stream-race; @mgpuStreamWaitEvent(%b, %e);

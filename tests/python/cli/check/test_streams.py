@@ -37,7 +37,7 @@ def test_work_in_order_is_no_race() -> None:
 
 
 #: One stream copies host memory to the device while a second stream overwrites the host memory with
-#: a copy.
+#: a copy. The allocation of %shared, without a stream, orders nothing.
 REUSED = """
 func.func @main() -> i32 {{
   %zero = arith.constant 0 : i32
@@ -48,6 +48,8 @@ func.func @main() -> i32 {{
   %a0 = gpu.wait async
   %in, %a1 = gpu.alloc async [%a0] (%count) : memref<?xi32>
   %a2 = gpu.memcpy async [%a1] %in, %host : memref<?xi32>, memref<?xi32>
+  %shared = gpu.alloc host_shared () : memref<i32>
+  memref.store %zero, %shared[] : memref<i32>
   %b0 = gpu.wait async
   %out, %b1 = gpu.alloc async [%b0] (%count) : memref<?xi32>
   %b2 = gpu.memset async [%b1] %out, %zero : memref<?xi32>, i32
@@ -86,6 +88,7 @@ def test_a_free_that_waits_only_with_stock_is_named() -> None:
 @pytest.mark.parametrize(
     ("what", "kind", "status"),
     [
+        ("token of an allocation left out", "early-use", 0),
         ("event dropped", "unrecorded-event", 1),
         ("handle misused", "stream-as-event", 1),
         ("handle misused", "use-after-destroy", 1),

@@ -70,8 +70,11 @@ void lazy_note_stream(void) {
         return;
     for (const struct stream *stream = stream_first(); stream && load_relaxed(&possible);
          stream = stream_next(stream))
-        if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED)
+        if (stream_state(stream) == STREAM_LIVE || stream_state(stream) == STREAM_RETIRED) {
+            report_verbose("the program holds several streams: from now on MGPU_RT_SYNC=lazy waits "
+                           "at each synchronise");
             PROOF_STEP(streams_may_run_at_once, lazy_end());
+        }
     lazy_settle(NULL);
 }
 

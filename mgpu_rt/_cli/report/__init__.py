@@ -14,7 +14,7 @@ from typing import Any
 from mgpu_rt import __version__
 from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
-from mgpu_rt._cli.report.advice import advice, plural
+from mgpu_rt._cli.report.advice import advice, plural, untimed
 from mgpu_rt._cli.stats import tables
 from mgpu_rt._cli.stats.statistics import Statistics, devices, total
 from mgpu_rt._cli.stats.tables import Side
@@ -46,6 +46,7 @@ def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
         quiet=[*(f"On {d.description}." for d in devices(s.run for s in sides)), *notes],
         bars=_bars(sides),
         advice=advice(last.run),
+        untimed=untimed(last.run),
         notes=[*tables.other_calls(sides), *tables.notes(sides)],
         is_stock=last.run.is_stock,
         calls=[*tables.calls(sides)],

@@ -18,10 +18,15 @@ class Advice(NamedTuple):
 
 
 def advice(run: Statistics) -> list[Advice]:
-    """Returns the advice that suggests a change, and then the notes. If no GPU was timed, or
-    launches of graphs are in no call's time, there is no advice about times."""
-    is_timed = not (run.graphs.launches or (run.device and run.device.warning))
-    return [*_of_processes(run), *_of_caches(run), *(_of_times(run) if is_timed else ())]
+    """Returns the advice that suggests a change, and then the notes."""
+    return [*_of_processes(run), *_of_caches(run), *(() if untimed(run) else _of_times(run))]
+
+
+def untimed(run: Statistics) -> str:
+    """Returns why there is no advice about times, or ""."""
+    if run.graphs.launches:
+        return "launches of graphs are in no call's time"
+    return "no GPU was timed" if run.device and run.device.warning else ""
 
 
 def _sum(run: Statistics, *functions: str) -> Counter:

@@ -123,6 +123,7 @@ def test_times_without_launches_of_graphs_are_marked(tmp_path: Path) -> None:
     assert "Launches of kernels, host time (a graph's count once)" in shown.tables
     assert "Copies (a graph's count once)" in shown.tables
     assert "% of the time" not in shown.text
+    assert "No advice about times: launches of graphs are in no call's time." in shown.text
     text = invoke("stats", *files(tmp_path, a=whole)).stdout
     assert text.count("(a graph's count once)") == 2
 

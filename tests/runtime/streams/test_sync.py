@@ -153,7 +153,7 @@ def test_work_on_another_stream_waits_for_a_deferred_wait(mgpu: Mgpu) -> None:
         assert mgpu.pending(stream) == 0
 
 
-@in_child(**LAZY, HIPSTUB_ASYNC="held")
+@in_child(**LAZY, HIPSTUB_ASYNC="held", MGPU_RT_VERBOSE="1")
 def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
     """The library makes a postponed wait before it submits further work to the stream, not
     afterwards."""
@@ -165,6 +165,7 @@ def test_two_concurrent_streams_stay_concurrent(mgpu: Mgpu) -> None:
         assert mgpu.pending(first) == mgpu.pending(second) == 1
         mgpu.StreamSynchronize(first)
         mgpu.StreamSynchronize(second)
+    assert mgpu.stderr().count("several streams: from now on MGPU_RT_SYNC=lazy waits") == 1
 
 
 @in_child(**LAZY, HIPSTUB_ASYNC="held")

@@ -60,8 +60,8 @@ def notes(report: Report) -> list[str]:
         return [_early_use(report)]
     if report["kind"] == "never-destroyed":
         return _never_destroyed(report)
-    if report["kind"] == "use-after-destroy" and report["object"] == "stream":
-        return [f"{_DESTROYS}: begin the next chain of tokens by a gpu.wait async without tokens"]
+    if report["kind"] == "use-after-destroy":
+        return _used_after_destroy(report)
     return []
 
 
@@ -75,12 +75,59 @@ _NOTES = {
 }
 _DESTROYS = "a gpu.wait without async destroys the streams of its tokens (in C: mgpuStreamDestroy)"
 
+_NEXT_CHAIN = "begin the next chain of tokens by a gpu.wait async without tokens"
+_EVENT_OF_A_LOOP = (
+    "MLIR creates the event of a gpu.wait async where its token comes from, not in each round of a "
+    "loop: inside, use a token from before the loop without a gpu.wait async, or wait for it by a "
+    "gpu.wait before"
+)
+
 
 def _early_use(report: Report) -> str:
     return (
         f"{_BOTH} would. LLVM's own library forgives it. This library may return memory that "
         f"earlier work on stream {report['allocated_on']} still uses"
     )
+
+
+def caller(frames: list[Report]) -> Report | None:
+    """Returns the innermost call whose function is known; if no function is known, the innermost
+    call. The checker may not know who destroyed a handle that the program misused: no frames."""
+    return next((frame for frame in frames if frame["symbol"]), frames[0] if frames else None)
+
+
+#: The calls of a gpu.wait without async, also if a loop passed its token on.
+_CALLS_OF_A_WAIT = frozenset(
+    f"mgpu{of}{does}" for of in ("Stream", "Event") for does in ("Synchronize", "Destroy")
+)
+
+
+def _used_after_destroy(report: Report) -> list[str]:
+    use, end = caller(report["place"]), caller(report["ended"])
+    if report["object"] != "stream":
+        again = report["call"] == "mgpuStreamWaitEvent" and use and end and _is_behind(end, use)
+        return [_EVENT_OF_A_LOOP] if again else []
+    number, before = report["number"], report.get("before")
+    if report["call"] not in _CALLS_OF_A_WAIT or not use or not end or not _is_behind(use, end):
+        return [f"{_DESTROYS}: {_NEXT_CHAIN}, and list only one token of each chain"]
+    if before:
+        return [
+            "this gpu.wait lists two tokens with this handle, and destroys the stream for each: if "
+            f"both are of stream {number}, keep one of them; if one is of stream {before}, "
+            f"{_NEXT_CHAIN}"
+        ]
+    return [
+        f"this gpu.wait lists more than one token of stream {number}, and destroys the stream for "
+        "each (in C: mgpuStreamDestroy): keep one of them, as it waits for all work of the stream"
+    ]
+
+
+def _is_behind(call: Report, other: Report) -> bool:
+    """Returns True if a call is on another call's source line, and behind it in the code. A
+    gpu.wait makes its calls in the order of its tokens. In a loop, a call may also use what a later
+    call of its line destroyed in the round before."""
+    same = all(call.get(word) == other.get(word) for word in ("object", "symbol", "line"))
+    return same and "line" in call and bool(call["offset"] > other["offset"])
 
 
 def _never_destroyed(report: Report) -> list[str]:
@@ -92,7 +139,10 @@ def _never_destroyed(report: Report) -> list[str]:
         ]
     if report["object"] != "stream":
         return []
-    return [f"{_DESTROYS}: list a token of this stream, even if a gpu.wait async joined it"]
+    return [
+        f"{_DESTROYS}: list one token of this stream, even if a gpu.wait async joined it; a second "
+        "one would destroy it twice"
+    ]
 
 
 _PLURAL = {"launch": "launches", "copy": "copies", "fill": "fills"}

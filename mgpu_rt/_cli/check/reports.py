@@ -331,10 +331,8 @@ def _name(allocation: dict[str, Any]) -> str:
 
 
 def _place(frames: list[dict[str, Any]]) -> str:
-    """Returns the innermost call whose function is known; if no function is known, the innermost
-    call. The checker may not know who destroyed a handle that the program misused: no frames."""
-    if not frames:
+    frame = orders.caller(frames)
+    if frame is None:
         return "an unknown call"
-    frame = next((frame for frame in frames if frame["symbol"]), frames[0])
     at = frame.get("line") or f"{Path(frame['object']).name}+0x{frame['offset']:x}"
     return f"{frame['symbol']} ({at})" if frame["symbol"] else at

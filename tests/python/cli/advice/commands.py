@@ -81,8 +81,8 @@ RUNS = {
     "a token that a loop passes on, awaited inside": (
         "mgpu-rt check carried.mlir",
         r"passes a token on.*, or wait inside by a gpu.wait",
-        "sed 's/%last = //; s/iter_args.*{{/{{ %t = gpu.wait async/; s/scf.yield .*/gpu.wait "
-        "[%filled]/; s/%last/%given/' carried.mlir > inside.mlir && "
+        "sed 's/%last = \\(.*\\) iter_args.*{{/gpu.wait [%given]\\n\\1 {{ %t = gpu.wait async/; "
+        "s/scf.yield .*/gpu.wait [%filled]/; /%last/d' carried.mlir > inside.mlir && "
         "mgpu-rt check --llvm 19 inside.mlir && mgpu-rt check inside.mlir",
         (0, "found no fault"),
     ),
@@ -290,9 +290,60 @@ GIVEN = {
     ),
     "a stream that another has joined": (
         "mgpu-rt check joined.mlir",
-        r"list a token of this stream, even if a gpu.wait async joined it",
+        r"list one token of this stream, even if a gpu.wait async joined it",
         "sed 's/gpu.wait .%b5, %a4/&, %b2/' joined.mlir > listed.mlir && mgpu-rt check listed.mlir",
         (12, "found no fault"),
+    ),
+    "two tokens of one stream": (
+        "mgpu-rt check pair.mlir",
+        r"this gpu.wait lists more than one token of (stream 2), .*: keep one of them(?s:.*)\n"
+        "mgpu-rt: 2 faults",
+        "sed 's/%b1, %b2/%b1/' pair.mlir > one.mlir && mgpu-rt check one.mlir",
+        (7, "found no fault"),
+    ),
+    "two tokens of one stream, in a loop": (
+        "mgpu-rt check pairs.mlir",
+        r"this gpu.wait lists more than one token of (stream 2), .*: keep one of them(?s:.*)\n"
+        "mgpu-rt: 2 faults",
+        "sed 's/%b1, %b2/%b2/' pairs.mlir > one.mlir && mgpu-rt check one.mlir",
+        (7, "found no fault"),
+    ),
+    "two tokens of one stream, whose handle another had before": (
+        "mgpu-rt check pair-later.mlir",
+        r"this gpu.wait lists two tokens with this handle, .*: if both are of stream 2, keep one "
+        "of them; if one is of stream 1, begin",
+        "sed 's/%a1, %a2/%a2/' pair-later.mlir > one.mlir && mgpu-rt check one.mlir",
+        (7, "found no fault"),
+    ),
+    "a chain that begins before its loop": (
+        "mgpu-rt check begun-before.mlir",
+        r"\A(?!(?s:.*)more than one)(?s:.*)begin the next chain of tokens by a (gpu.wait async) "
+        "without tokens, and list only one token",
+        "sed '/%a0 = {0}$/d; s/%gpu, %a1/%a0 = {0}\\n&/' begun-before.mlir > inside.mlir && "
+        "mgpu-rt check inside.mlir",
+        (7, "found no fault"),
+    ),
+    "an event from before a loop": (
+        "mgpu-rt check joins-before.mlir",
+        r"inside, use a token from before the loop without a gpu.wait async, or wait for it",
+        "sed '/%t =/d; s/%t/%given/; /gpu.wait .%filled/d' joins-before.mlir > inside.mlir && "
+        "mgpu-rt check inside.mlir",
+        (0, "found no fault"),
+    ),
+    "an event from before a loop, awaited before": (
+        "mgpu-rt check joins-before.mlir",
+        r"inside, use .*, or wait for it by a (gpu.wait) before$",
+        "sed '/^  gpu.wait .%given/d; s/  scf.for/  {0} [%given]\\n&/; s/async .%given.$/async/' "
+        "joins-before.mlir > before.mlir && mgpu-rt check before.mlir",
+        (0, "found no fault"),
+    ),
+    "a copy and two streams without a wait": (
+        "mgpu-rt check forked.mlir",
+        r"a (gpu.wait) on its token(?s:.*): list one token of this stream.*; a second one would "
+        "destroy it twice$",
+        "sed 's/  %x =/{0} [%b1, %a1]\\n&/' forked.mlir > awaited.mlir && "
+        "mgpu-rt check awaited.mlir",
+        (7, "found no fault"),
     ),
 }
 

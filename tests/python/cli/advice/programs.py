@@ -175,6 +175,32 @@ CARRIED = """func.func @main() {
   gpu.wait [%last]
   return
 }"""
+#: A gpu.wait async in a loop joins the token from before the loop.
+JOINS_BEFORE = CARRIED
+for old, new in (
+    ("%last = scf", "scf"),
+    ("iter_args(%t = %given) -> !gpu.async.token {", "{\n    %t = gpu.wait async [%given]"),
+    ("scf.yield %filled : !gpu.async.token", "gpu.wait [%filled]"),
+    ("%last", "%given"),
+):
+    JOINS_BEFORE = JOINS_BEFORE.replace(old, new)
+#: Fills memory on one stream, copies it on another, and waits for the tokens TOKENS.
+FORKED = """func.func @main() -> i32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc() : memref<4xi32>
+  %a0 = gpu.wait async
+  %gpu, %a1 = gpu.alloc async [%a0] () : memref<4xi32>
+  %a2 = gpu.memset async [%a1] %gpu, %seven : memref<4xi32>, i32
+  %b0 = gpu.wait async [%a2]
+  %b1 = gpu.memcpy async [%b0] %host, %gpu : memref<4xi32>, memref<4xi32>
+  %b2 = gpu.dealloc async [%b1] %gpu : memref<4xi32>
+  gpu.wait [TOKENS]
+  %x = memref.load %host[%c0] : memref<4xi32>
+  return %x : i32
+}"""
 BF16 = """func.func private @printMemrefBF16(memref<*xbf16>)
 func.func @main() {
   %two = arith.constant 2.0 : bf16
@@ -376,6 +402,17 @@ def program(source: Path, iterations: int) -> str:
     )
 
 
+def forked(tokens: str, loop_before: str = "") -> str:
+    """Returns the program FORKED with these tokens. A loop of three rounds begins before the
+    operation `loop_before`."""
+    text = FORKED.replace("gpu.wait [TOKENS]", f"gpu.wait [{tokens}]" if tokens else "")
+    if loop_before:
+        loop = "scf.for %i = %c0 to %c3 step %c1 {"
+        text = text.replace(f"  {loop_before}", f"  {loop}\n  {loop_before}", 1)
+        text = text.replace("  %x =", "  }\n  %x =", 1)
+    return text
+
+
 def fills(buffer: str, before: str = "", after: str = "") -> str:
     return FILLS.replace("BUFFER", buffer).replace("BEFORE", before).replace("AFTER", after)
 
@@ -502,6 +539,14 @@ PROGRAMS = {
         "func async [%b2]", "func async [%both]"
     ),
     "waited.mlir": TWO_STREAMS.replace("    %b0 =", "    gpu.wait [%a3]\n    %b0 =", 1),
+    "pair.mlir": forked("%a2, %b1, %b2"),
+    "pairs.mlir": forked("%a2, %b1, %b2", "%a0 ="),
+    "pair-later.mlir": forked("%a1, %a2, %b1").replace(
+        "  %a0 =", "  %z0 = gpu.wait async\n  gpu.wait [%z0]\n  %a0 =", 1
+    ),
+    "begun-before.mlir": forked("%b2, %a2", "%gpu, %a1 ="),
+    "joins-before.mlir": JOINS_BEFORE,
+    "forked.mlir": forked(""),
     "same.mlir": SAME,
     "holds.py": "import mgpu_rt\nstream = mgpu_rt.Stream()\n",
     "forks.py": FORKS,

@@ -51,20 +51,33 @@ void softgpu_check_stream(const char *call, void *stream, const struct softgpu_p
         softgpu_report_object("use-after-destroy", call, "stream", &object, place);
 }
 
-/* Returns false, after a report, if the call must not use the event. `waits` is true if the call
- * waits for the event, and false if the call records or destroys the event. */
-static bool check_event(const char *call, void *event, bool waits,
-                        const struct softgpu_place *place) {
+/* A call gets one of these as an event. */
+enum given { GIVEN_EVENT, GIVEN_STREAM, GIVEN_WRONG };
+
+/* Reports a handle that the call must not get. `waits` is true if the call waits for the event, and
+ * false if the call records or destroys the event. mgpu_rt waits for a stream in place of the event
+ * and destroys it; LLVM's own library does not. MLIR's gpu.wait makes both calls, which are one
+ * fault. */
+static enum given check_event(const char *call, void *event, bool waits,
+                              const struct softgpu_place *place) {
     struct softgpu_object object = softgpu_event_find(event), stream = softgpu_stream_find(event);
-    if (object.state == SOFTGPU_DESTROYED && stream.state != SOFTGPU_KNOWN)
+    const bool is_event = object.state == SOFTGPU_KNOWN;
+    if (!is_event && stream.state == SOFTGPU_KNOWN) {
+        static _Thread_local void *waited;
+        if (waits || waited != event)
+            softgpu_report_object("stream-as-event", call, "stream", &stream, place);
+        waited = waits ? event : NULL;
+        return GIVEN_STREAM;
+    }
+    if (object.state == SOFTGPU_DESTROYED)
         softgpu_report_object("use-after-destroy", call, "event", &object, place);
-    else if (object.state != SOFTGPU_KNOWN && stream.state == SOFTGPU_KNOWN)
-        softgpu_report_object("stream-as-event", call, "stream", &stream, place);
-    else if (waits && object.state == SOFTGPU_KNOWN && !object.recorded)
+    else if (!is_event && stream.state == SOFTGPU_DESTROYED)
+        softgpu_report_object("use-after-destroy", call, "stream", &stream, place);
+    else if (is_event && waits && !object.recorded)
         softgpu_report_object("unrecorded-event", call, "event", &object, place);
     else
-        return true;
-    return false;
+        return GIVEN_EVENT;
+    return GIVEN_WRONG;
 }
 
 /* ---- streams ---- */
@@ -117,20 +130,23 @@ static void *event_create(void) {
 
 static void event_destroy(void *event) {
     struct softgpu_place place = softgpu_call_begins();
-    check_event("mgpuEventDestroy", event, false, &place);
-    softgpu_event_ends(event, &place);
+    if (check_event("mgpuEventDestroy", event, false, &place) == GIVEN_STREAM)
+        softgpu_stream_ends(event, &place);
+    else
+        softgpu_event_ends(event, &place);
     native.event_destroy(event);
 }
 
-/* mgpu_rt accepts a stream in place of the event, and then waits for the stream. LLVM's own library
- * does not accept a stream. */
 static void event_synchronize(void *event) {
     struct softgpu_place place = softgpu_call_begins();
     struct softgpu_clock clock;
-    bool right = check_event("mgpuEventSynchronize", event, true, &place);
-    softgpu_clock_of_event(event, &clock);
+    const enum given given = check_event("mgpuEventSynchronize", event, true, &place);
+    if (given == GIVEN_STREAM)
+        softgpu_clock_of_stream(event, &clock);
+    else
+        softgpu_clock_of_event(event, &clock);
     native.event_synchronize(event);
-    if (right)
+    if (given != GIVEN_WRONG)
         softgpu_host_waited(&clock);
 }
 

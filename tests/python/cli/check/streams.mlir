@@ -210,7 +210,7 @@ module attributes {gpu.container_module} {
     // fault: event dropped; stream-race; %in[;
     func.call @mgpuEventRecord(%f, %c) : (!llvm.ptr, !llvm.ptr) -> ()
     // fault: wait left out; stream-race; %in[;
-    // fault: handle misused; stream-as-event stream-race; @mgpuEventSynchronize(%c); func.call @mgpuEventSynchronize(%c) : (!llvm.ptr) -> ()
+    // fault: handle misused; stream-as-event; @mgpuEventSynchronize(%c); func.call @mgpuEventSynchronize(%c) : (!llvm.ptr) -> ()
     func.call @mgpuEventSynchronize(%f) : (!llvm.ptr) -> ()
     %fifth = gpu.launch_func async [%ta] @kernels::@add
         blocks in (%one, %one, %one) threads in (%count, %one, %one)

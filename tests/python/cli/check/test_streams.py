@@ -190,6 +190,47 @@ def test_operations_without_async_leave_the_order_of_others(
         assert re.findall(r"\[(.+-.+)\]", done.stderr) == ["stream-race"]
 
 
+#: A loop carries a token, so that LLVM lowers each gpu.wait on it to calls for an event.
+CARRIED = """
+func.func @main() -> i32 {
+  %none = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 4 : index
+  %seven = arith.constant 7 : i32
+  %host = memref.alloc() : memref<4xi32>
+  %t0 = gpu.wait async
+  %a, %t1 = gpu.alloc async [%t0] () : memref<4xi32>
+  %t2 = scf.for %i = %none to %n step %one iter_args(%t = %t1) -> !gpu.async.token {
+    %filled = gpu.memset async [%t] %a, %seven : memref<4xi32>, i32
+    scf.yield %filled : !gpu.async.token
+  }
+  %t3 = gpu.memcpy async [%t2] %host, %a : memref<4xi32>, memref<4xi32>
+  %t4 = gpu.dealloc async [%t3] %a : memref<4xi32>
+  gpu.wait [WAITED]
+  %result = memref.load %host[%one] : memref<4xi32>
+  return %result : i32
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("waited", "kinds"),
+    [
+        ("%t4", ["stream-as-event"]),
+        ("%t3, %t4", ["stream-as-event", "use-after-destroy", "use-after-destroy"]),
+    ],
+)
+def test_a_stream_in_place_of_an_event_is_awaited_and_destroyed(
+    waited: str, kinds: list[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "carried.mlir"
+    source.write_text(CARRIED.replace("WAITED", waited))
+    done = check("--llvm", 22, source)
+    assert done.returncode == 1
+    assert re.findall(r"\[(\w+-\w+-\w+)\]", done.stderr) == kinds, done.stderr
+    assert ("lists more than one token of stream 1" in done.stderr) is (len(kinds) > 1)
+
+
 #: A kernel on one stream reads what a copy and a kernel write on another.
 TWO_STREAMS = """
 module attributes {gpu.container_module} {

@@ -6,12 +6,13 @@ from typing import Any
 
 Report = dict[str, Any]
 
-#: Faults that are harmless with LLVM's own library, but perhaps not with other runtimes.
-WARNINGS = ("early-free", "early-use", "never-destroyed", "unordered", "crowded")
+#: Faults that are harmless with LLVM's own library and with this one, but perhaps not with others.
+WARNINGS = ("early-free", "never-destroyed", "unordered", "crowded")
 
 
 def is_warning(report: Report) -> bool:
-    """Returns True if the fault does not change the program's results with LLVM's own library."""
+    """Returns True if the fault does not change results: neither with LLVM's own library nor with
+    this one. After a missing wait this is true only if no host code reads."""
     if report["kind"] == "missing-wait":
         return report["memory"] == "pageable" or report["forgiven"] == "yes"
     return report["kind"] in WARNINGS
@@ -38,6 +39,8 @@ def advice(report: Report) -> str:
     said = f"nothing orders {who} after {_short(other)}: {wait}"
     if report["kind"] == "early-free":
         return f"{said} would. LLVM's own library forgives it, as hipFree waits for the device"
+    if report["forgiven"] == "yes":
+        return f"{said} would. LLVM's own library waits at a free between them, this one does not"
     return f"{said} would"
 
 

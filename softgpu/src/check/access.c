@@ -57,7 +57,7 @@ static const struct allowed *remember(const struct dispatch *d,
                                       const struct softgpu_finding *finding, bool stores) {
     struct allowed *range = &known.ranges[known.next++ % ALLOWED_RANGES];
     bool shared = finding->past && d->clock && softgpu_past_use(finding->past, d->launch, d->clock);
-    bool early = d->clock && !softgpu_is_over(finding->op, d->clock);
+    bool early = d->clock && !softgpu_is_over(finding->op, d->clock, SOFTGPU_LIBRARY);
     *range = (struct allowed){.low = finding->low,
                               .high = finding->high,
                               .cells = finding->cells,
@@ -381,12 +381,15 @@ static void report_stream_race(struct wave *w, const struct inst *i,
     const struct dispatch *d = w->group->dispatch;
     struct softgpu_report report;
     struct softgpu_block block;
-    if (!softgpu_report_pair_new(kind, &softgpu_op_at(d->launch)->place, found->op, true))
+    const bool forgiven = softgpu_is_over(found->op, d->clock, SOFTGPU_STOCK);
+    if (!softgpu_report_pair_new(kind, &softgpu_op_at(d->launch)->place, found->op,
+                                 SOFTGPU_EXPLICIT))
         return;
     softgpu_report_begin(&report, kind);
     put_access(&report, w, i, i->encoding == E_SMEM ? -1 : found->lane, found->va, bytes);
     softgpu_report_op(&report, d->launch);
     softgpu_report_other(&report, found->op, found->pc, found->other_writes ? "store" : "load");
+    softgpu_report_text(&report, "forgiven", forgiven ? "yes" : "no");
     if (softgpu_shadow_holds(found->va, &block))
         softgpu_report_block(&report, &block);
     softgpu_report_end(&report);

@@ -58,21 +58,27 @@ static void report_call(const char *kind, const char *call, uint64_t address, ui
     softgpu_report_end(&report);
 }
 
-/* Reports a block that is freed or unregistered while an op uses it. `clock` tells which ops are
- * over; NULL stands for the host's clock. */
-static void check_pending(const char *kind, const char *call, const struct softgpu_block *block,
-                          const struct softgpu_clock *clock, const struct softgpu_place *place,
-                          bool strictly) {
-    uint32_t op = block->past ? softgpu_past_pending(block->past, clock) : 0;
+/* Reports a block that is freed or unregistered while an op uses it. */
+static void report_pending(const char *kind, const char *call, const struct softgpu_block *block,
+                           const struct softgpu_place *place, uint32_t op, bool forgiven) {
     struct softgpu_report report;
-    if (!op || !softgpu_report_pair_new(kind, place, op, strictly))
-        return;
     softgpu_report_begin(&report, kind);
     softgpu_report_text(&report, "call", call);
     softgpu_report_place(&report, "place", place);
     softgpu_report_other(&report, op, 0, NULL);
+    softgpu_report_text(&report, "forgiven", forgiven ? "yes" : "no");
     softgpu_report_block(&report, block);
     softgpu_report_end(&report);
+}
+
+static void check_free(const struct softgpu_block *block, void *stream,
+                       const struct softgpu_place *place) {
+    static const char kind[] = "early-free";
+    struct softgpu_clock clock;
+    softgpu_order_of_free(stream, &clock);
+    uint32_t op = block->past ? softgpu_past_pending(block->past, &clock, SOFTGPU_STOCK) : 0;
+    if (op && softgpu_report_pair_new(kind, place, op, SOFTGPU_STOCK))
+        report_pending(kind, "mgpuMemFree", block, place, op, true);
 }
 
 /* HIP's free waits for the device. Until the free returns, kernels that were launched earlier may
@@ -80,17 +86,15 @@ static void check_pending(const char *kind, const char *call, const struct softg
  * that HIP's record stays valid. */
 static void free_block(void *memory, void *stream) {
     struct softgpu_block block;
-    struct softgpu_clock clock;
     struct softgpu_place place = softgpu_call_begins();
     enum softgpu_end end = softgpu_shadow_judge((uintptr_t)memory, &block);
     if (end == SOFTGPU_LIVE || end == SOFTGPU_NO_BLOCK) {
-        softgpu_order_of_free(stream, &clock);
         if (end == SOFTGPU_LIVE)
-            check_pending("early-free", "mgpuMemFree", &block, &clock, &place, false);
+            check_free(&block, stream, &place);
         native.free(memory, stream);
         softgpu_shadow_end((uintptr_t)memory, &place);
         if (memory)
-            softgpu_order_wait_all(false);
+            softgpu_order_wait_all(SOFTGPU_STOCK);
     } else {
         report_call(end == SOFTGPU_ENDED_BEFORE ? "double-free" : "free-inside", "mgpuMemFree",
                     (uintptr_t)memory, 0, NULL, &place, &block);
@@ -100,11 +104,16 @@ static void free_block(void *memory, void *stream) {
 /* ---- registered memory ---- */
 
 static void check_unregister(const char *call, const void *memory) {
+    static const char kind[] = "early-unregister";
     struct softgpu_place place = softgpu_call_begins();
     struct softgpu_block block;
     uint64_t va;
-    if (softgpu_check_device_address(memory, &va) && softgpu_shadow_holds(va, &block))
-        check_pending("early-unregister", call, &block, NULL, &place, true);
+    if (!softgpu_check_device_address(memory, &va) || !softgpu_shadow_holds(va, &block))
+        return;
+    uint32_t op = block.past ? softgpu_past_pending(block.past, NULL, SOFTGPU_LIBRARY) : 0;
+    const bool forgiven = softgpu_host_awaited(op, SOFTGPU_STOCK);
+    if (op && softgpu_report_pair_new(kind, &place, op, SOFTGPU_EXPLICIT))
+        report_pending(kind, call, &block, &place, op, forgiven);
 }
 
 static void unregister(void *memory) {
@@ -173,7 +182,8 @@ static void report_race(const struct transfer *move, uint64_t va, uint64_t bytes
                         const struct softgpu_conflict *found, const struct softgpu_block *block) {
     static const char kind[] = "stream-race";
     struct softgpu_report report;
-    if (!softgpu_report_pair_new(kind, &move->place, found->op, true))
+    const bool forgiven = softgpu_is_over(found->op, &move->clock, SOFTGPU_STOCK);
+    if (!softgpu_report_pair_new(kind, &move->place, found->op, SOFTGPU_EXPLICIT))
         return;
     softgpu_report_begin(&report, kind);
     softgpu_report_text(&report, "call", move->call);
@@ -182,6 +192,7 @@ static void report_race(const struct transfer *move, uint64_t va, uint64_t bytes
     softgpu_report_number(&report, "address", va);
     softgpu_report_op(&report, move->op);
     softgpu_report_other(&report, found->op, found->pc, found->other_writes ? "store" : "load");
+    softgpu_report_text(&report, "forgiven", forgiven ? "yes" : "no");
     if (block)
         softgpu_report_block(&report, block);
     else

@@ -7,7 +7,8 @@ void softgpu_check_alloc(uint32_t alloc, uint32_t op, const struct softgpu_clock
     static const char kind[] = "early-use";
     struct softgpu_report report;
     struct softgpu_block block;
-    if (!alloc || !op || softgpu_is_over(alloc, clock) || !softgpu_shadow_holds(va, &block))
+    if (!alloc || !op || softgpu_is_over(alloc, clock, SOFTGPU_LIBRARY) ||
+        !softgpu_shadow_holds(va, &block))
         return;
     const uint64_t key[] = {(uintptr_t)kind, (uintptr_t)block.made.frames[0]};
     if (!softgpu_report_new(key, sizeof key / sizeof *key))

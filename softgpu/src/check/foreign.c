@@ -39,7 +39,7 @@ static bool is_librarys(void *caller) {
     static long instead_##name(long a, long b, long c, long d, long e, long f) {                   \
         long result = natives[WAIT_##name](a, b, c, d, e, f);                                      \
         if (!is_librarys(__builtin_return_address(0)))                                             \
-            softgpu_order_wait_all(true);                                                          \
+            softgpu_order_wait_all(SOFTGPU_EXPLICIT);                                              \
         return result;                                                                             \
     }
 #include "foreign.def"

@@ -50,7 +50,7 @@ void softgpu_wrote_host(uint32_t op, uint64_t address, const char *memory, const
     if (place && place->latest.op != op) {
         place->latest = (struct host_write){.op = op, .address = address, .memory = memory};
         snprintf(place->latest.kernel, LONGEST_NAME, "%s", kernel ? kernel : "");
-        if (!place->count++ || softgpu_host_awaited(place->unawaited.op, true))
+        if (!place->count++ || softgpu_host_awaited(place->unawaited.op, SOFTGPU_EXPLICIT))
             place->unawaited = place->latest;
         host.count += n == host.count;
     }
@@ -70,7 +70,8 @@ static void report_write(const struct host_write *write, const struct place *pla
     softgpu_report_number(&report, "count", place->count);
     softgpu_report_text(&report, "which", write == &place->latest ? "last" : "one");
     softgpu_report_text(&report, "memory", write->memory);
-    softgpu_report_text(&report, "forgiven", softgpu_host_awaited(write->op, false) ? "yes" : "no");
+    softgpu_report_text(&report, "forgiven",
+                        softgpu_host_awaited(write->op, SOFTGPU_STOCK) ? "yes" : "no");
     softgpu_report_end(&report);
 }
 
@@ -78,9 +79,9 @@ static void report_write(const struct host_write *write, const struct place *pla
 static const struct host_write *unawaited_of(const struct place *place) {
     if (place->reported)
         return NULL;
-    if (!softgpu_host_awaited(place->latest.op, true))
+    if (!softgpu_host_awaited(place->latest.op, SOFTGPU_EXPLICIT))
         return &place->latest;
-    return softgpu_host_awaited(place->unawaited.op, true) ? NULL : &place->unawaited;
+    return softgpu_host_awaited(place->unawaited.op, SOFTGPU_EXPLICIT) ? NULL : &place->unawaited;
 }
 
 /* Reports the latest op first, because its wait also orders the earlier ops of its stream. */
@@ -98,7 +99,7 @@ void softgpu_check_host_writes(void) {
         }
         if (of) {
             report_write(latest, of);
-            softgpu_order_reported(latest->op, true);
+            softgpu_order_reported(latest->op, SOFTGPU_EXPLICIT);
             of->reported = true;
         }
     } while (latest);

@@ -37,15 +37,19 @@ static bool lost;
 /* ---- clocks ---- */
 
 static void join(struct softgpu_clock *to, const struct softgpu_clock *from) {
-    for (unsigned n = 0; n < SOFTGPU_SLOTS; n++) {
-        to->seen[n] = to->seen[n] > from->seen[n] ? to->seen[n] : from->seen[n];
-        to->strict[n] = to->strict[n] > from->strict[n] ? to->strict[n] : from->strict[n];
-    }
+    for (unsigned waits = 0; waits < SOFTGPU_WAITS; waits++)
+        for (unsigned n = 0; n < SOFTGPU_SLOTS; n++) {
+            uint32_t *over = &to->over[waits][n];
+            *over = *over > from->over[waits][n] ? *over : from->over[waits][n];
+        }
 }
 
-/* Notes that a slot's ops with numbers up to `count` are over. */
-static void advance(uint32_t *seen, uint32_t count) {
-    *seen = *seen > count ? *seen : count;
+/* Notes that a slot's ops with numbers up to `count` are over after such a wait. */
+static void advance(struct softgpu_clock *clock, enum softgpu_waits waits, unsigned slot,
+                    uint32_t count) {
+    for (unsigned n = waits; n < SOFTGPU_WAITS; n++)
+        if (clock->over[n][slot] < count)
+            clock->over[n][slot] = count;
 }
 
 /* ---- handles ---- */
@@ -105,7 +109,7 @@ static unsigned find_slot(const uint32_t *waited) {
     static unsigned taken = NULL_SLOT;
     for (unsigned n = 0; n < SOFTGPU_SLOTS - 1; n++) {
         unsigned slot = 1 + (taken + n) % (SOFTGPU_SLOTS - 1);
-        if (!owners[slot] && waited[slot] >= last.seen[slot])
+        if (!owners[slot] && waited[slot] >= last.over[SOFTGPU_STOCK][slot])
             return taken = slot;
     }
     return NULL_SLOT;
@@ -116,9 +120,9 @@ static unsigned find_slot(const uint32_t *waited) {
  * stream that gets no slot uses the null stream's slot. The checker then reports no race of this
  * stream. */
 static uint16_t take_slot(struct object *stream) {
-    unsigned slot = find_slot(host.strict);
+    unsigned slot = find_slot(host.over[SOFTGPU_EXPLICIT]);
     if (slot == NULL_SLOT)
-        slot = find_slot(host.seen);
+        slot = find_slot(host.over[SOFTGPU_STOCK]);
     if (slot != NULL_SLOT)
         owners[slot] = stream;
     return (uint16_t)slot;
@@ -202,8 +206,9 @@ static void before_next(const struct object *stream, struct softgpu_clock *clock
 static uint32_t next_op(enum softgpu_op_kind kind, const struct object *stream,
                         const struct softgpu_place *place, struct softgpu_clock *after) {
     uint16_t slot = stream ? stream->slot : NULL_SLOT;
-    uint32_t count = last.strict[slot] = ++last.seen[slot];
-    after->seen[slot] = after->strict[slot] = count;
+    uint32_t count = last.over[SOFTGPU_STOCK][slot] + 1;
+    advance(&last, SOFTGPU_EXPLICIT, slot, count);
+    advance(after, SOFTGPU_EXPLICIT, slot, count);
     const struct softgpu_op op = {.kind = kind,
                                   .slot = slot,
                                   .count = count,
@@ -245,38 +250,38 @@ uint32_t softgpu_order_unknown(void) {
     return number;
 }
 
-static bool is_over(uint32_t number, const uint32_t *seen) {
+static bool is_over(uint32_t number, const uint32_t *over) {
     const struct softgpu_op *op = op_at(number);
-    return !op || op->kind == SOFTGPU_OP_UNKNOWN || op->count <= seen[op->slot] ||
+    return !op || op->kind == SOFTGPU_OP_UNKNOWN || op->count <= over[op->slot] ||
            __atomic_load_n(&lost, __ATOMIC_RELAXED);
 }
 
-bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock) {
+bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock, enum softgpu_waits waits) {
     const struct softgpu_op *op = op_at(number);
-    return is_over(number, clock->seen) ||
+    return is_over(number, clock->over[waits]) ||
            op->count <= __atomic_load_n(&reported[op->slot], __ATOMIC_RELAXED);
 }
 
-bool softgpu_host_awaited(uint32_t number, bool strictly) {
+bool softgpu_host_awaited(uint32_t number, enum softgpu_waits waits) {
     pthread_mutex_lock(&lock);
-    bool over = is_over(number, strictly ? host.strict : host.seen);
+    bool over = is_over(number, host.over[waits]);
     pthread_mutex_unlock(&lock);
     return over;
 }
 
-void softgpu_order_reported(uint32_t number, bool strictly) {
+void softgpu_order_reported(uint32_t number, enum softgpu_waits waits) {
     pthread_mutex_lock(&lock);
     const struct softgpu_op *op = op_at(number);
     const struct softgpu_clock before = host;
     if (op) {
-        advance(&host.seen[op->slot], op->count);
-        advance(&host.strict[op->slot], op->count);
+        advance(&host, SOFTGPU_EXPLICIT, op->slot, op->count);
         if (owners[op->slot])
             join(&host, &owners[op->slot]->clock); /* the stream's earlier ops are also over */
-        if (!strictly)
-            memcpy(host.strict, before.strict, sizeof host.strict);
+        memcpy(host.over, before.over, waits * sizeof *host.over);
         /* The op that runs now began with an older clock. */
-        __atomic_store_n(&reported[op->slot], host.seen[op->slot], __ATOMIC_RELAXED);
+        if (waits != SOFTGPU_STOCK)
+            __atomic_store_n(&reported[op->slot], host.over[SOFTGPU_LIBRARY][op->slot],
+                             __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -298,11 +303,10 @@ void softgpu_order_of_free(void *handle, struct softgpu_clock *clock) {
     pthread_mutex_unlock(&lock);
 }
 
-void softgpu_order_wait_all(bool strictly) {
+void softgpu_order_wait_all(enum softgpu_waits waits) {
     pthread_mutex_lock(&lock);
-    memcpy(host.seen, last.seen, sizeof host.seen);
-    if (strictly)
-        memcpy(host.strict, last.strict, sizeof host.strict);
+    for (unsigned n = waits; n < SOFTGPU_WAITS; n++)
+        memcpy(host.over[n], last.over[n], sizeof host.over[n]);
     pthread_mutex_unlock(&lock);
 }
 
@@ -310,9 +314,9 @@ void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number) {
     pthread_mutex_lock(&lock);
     const struct softgpu_op *op = op_at(number);
     for (unsigned n = 0; n < SOFTGPU_SLOTS; n++)
-        advance(&host.seen[n], clock->seen[n]);
+        advance(&host, SOFTGPU_LIBRARY, n, clock->over[SOFTGPU_LIBRARY][n]);
     if (op)
-        advance(&host.seen[op->slot], op->count);
+        advance(&host, SOFTGPU_LIBRARY, op->slot, op->count);
     pthread_mutex_unlock(&lock);
 }
 

@@ -20,9 +20,16 @@
 
 enum { SOFTGPU_SLOTS = 256 };
 
+/* The waits of the host that count. Each includes the earlier ones. */
+enum softgpu_waits {
+    SOFTGPU_EXPLICIT, /* waits that the program requests */
+    SOFTGPU_LIBRARY,  /* waits inside copies: the waits of this library */
+    SOFTGPU_STOCK,    /* waits inside frees: the waits of LLVM's own library */
+    SOFTGPU_WAITS
+};
+
 struct softgpu_clock {
-    uint32_t seen[SOFTGPU_SLOTS];   /* by slot: the number of finished ops */
-    uint32_t strict[SOFTGPU_SLOTS]; /* by slot: finished ops, if only explicit waits count */
+    uint32_t over[SOFTGPU_WAITS][SOFTGPU_SLOTS]; /* by slot: the number of finished ops */
 };
 
 enum softgpu_op_kind {
@@ -63,22 +70,20 @@ uint32_t softgpu_order_unknown(void);
 /* Returns the op with a number, or NULL if the op is unknown. The returned address stays valid. */
 struct softgpu_op *softgpu_op_at(uint32_t number);
 /* Returns whether an op is over according to a clock. */
-bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock);
-/* Returns whether the host has waited for an op. If `strictly` is true, waits inside frees and
- * copies do not count. */
-bool softgpu_host_awaited(uint32_t number, bool strictly);
+bool softgpu_is_over(uint32_t number, const struct softgpu_clock *clock, enum softgpu_waits waits);
+/* Returns whether the host has waited for an op. */
+bool softgpu_host_awaited(uint32_t number, enum softgpu_waits waits);
 /* Notes that a report has named an op that the program does not wait for. After the report, the op
- * counts as over, so that one missing wait causes only one report. If `strictly` is false, it does
- * not count as an op that the host has waited for: its result may still need a wait. */
-void softgpu_order_reported(uint32_t number, bool strictly);
+ * counts as awaited in this way, so that one missing wait causes only one report. */
+void softgpu_order_reported(uint32_t number, enum softgpu_waits waits);
 /* Stops ordering ops, because too little is known about their order. */
 void softgpu_order_lost(void);
 
 /* Sets `clock` to the ops that are over when a stream-ordered free releases a block. */
 void softgpu_order_of_free(void *stream, struct softgpu_clock *clock);
 /* Notes that the host has waited for all ops so far. For example, HIP's free waits for the device.
- * `strictly`: the program requested the wait. */
-void softgpu_order_wait_all(bool strictly);
+ */
+void softgpu_order_wait_all(enum softgpu_waits waits);
 /* Notes that the host has waited for an op and all ops before this op. For example, HIP's copy to
  * pageable memory waits for the copy. */
 void softgpu_order_wait_op(const struct softgpu_clock *clock, uint32_t number);

@@ -46,7 +46,7 @@ static void note_use(struct softgpu_past *past, uint32_t op) {
         if (is_of_one_slot(past->uses[n], op))
             remove_use(past, n);
     for (unsigned n = past->use_count; n-- > 0 && past->use_count == USES;)
-        if (softgpu_host_awaited(past->uses[n], false))
+        if (softgpu_host_awaited(past->uses[n], SOFTGPU_LIBRARY))
             remove_use(past, n);
     if (past->use_count == USES)
         remove_use(past, 0);
@@ -54,10 +54,11 @@ static void note_use(struct softgpu_past *past, uint32_t op) {
 }
 
 static uint32_t pending(const struct softgpu_past *past, const struct softgpu_clock *clock,
-                        uint32_t but) {
+                        enum softgpu_waits waits, uint32_t but) {
     for (unsigned n = 0; n < past->use_count; n++) {
         uint32_t op = past->uses[n];
-        if (op != but && !(clock ? softgpu_is_over(op, clock) : softgpu_host_awaited(op, false)))
+        if (op != but &&
+            !(clock ? softgpu_is_over(op, clock, waits) : softgpu_host_awaited(op, waits)))
             return op;
     }
     return 0;
@@ -67,14 +68,15 @@ bool softgpu_past_use(struct softgpu_past *past, uint32_t op, const struct softg
     pthread_mutex_lock(&past->lock);
     if (!past->use_count || past->uses[past->use_count - 1] != op)
         note_use(past, op);
-    bool others = pending(past, clock, op) != 0;
+    bool others = pending(past, clock, SOFTGPU_LIBRARY, op) != 0;
     pthread_mutex_unlock(&past->lock);
     return others;
 }
 
-uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock) {
+uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock,
+                              enum softgpu_waits waits) {
     pthread_mutex_lock(&past->lock);
-    uint32_t op = pending(past, clock, 0);
+    uint32_t op = pending(past, clock, waits, 0);
     pthread_mutex_unlock(&past->lock);
     return op;
 }
@@ -98,7 +100,7 @@ void softgpu_past_move(struct softgpu_past *past, uint32_t op, uint64_t va, uint
         if (stands_for(&move, &past->moves[n]))
             remove_move(past, n);
     for (unsigned n = past->move_count; n-- > 0 && past->move_count == MOVES;)
-        if (softgpu_host_awaited(past->moves[n].op, false))
+        if (softgpu_host_awaited(past->moves[n].op, SOFTGPU_LIBRARY))
             remove_move(past, n);
     if (past->move_count == MOVES)
         remove_move(past, 0);
@@ -113,7 +115,7 @@ uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_c
     for (unsigned n = 0; n < past->move_count && !found; n++) {
         const struct move *move = &past->moves[n];
         if (va < move->end && move->begin < va + bytes && (writes || move->writes) &&
-            !softgpu_is_over(move->op, clock)) {
+            !softgpu_is_over(move->op, clock, SOFTGPU_LIBRARY)) {
             found = move->op;
             *other_writes = move->writes;
         }

@@ -28,6 +28,7 @@ uint32_t softgpu_past_conflict(struct softgpu_past *past, const struct softgpu_c
                                uint64_t va, uint64_t bytes, bool writes, bool *other_writes);
 /* Returns an unfinished op that accessed the block, or 0. `clock` tells which ops are over; NULL
  * stands for the host's clock. */
-uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock);
+uint32_t softgpu_past_pending(struct softgpu_past *past, const struct softgpu_clock *clock,
+                              enum softgpu_waits waits);
 
 #endif

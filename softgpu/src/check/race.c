@@ -240,7 +240,7 @@ static bool enter(struct softgpu_race *race, struct softgpu_cell *cell,
 
 static bool meets_past(struct softgpu_trace trace, unsigned bytes,
                        const struct softgpu_clock *clock) {
-    return trace.bytes & bytes && !softgpu_is_over(trace.op, clock);
+    return trace.bytes & bytes && !softgpu_is_over(trace.op, clock, SOFTGPU_LIBRARY);
 }
 
 static bool note_conflict(struct softgpu_conflict *found, struct softgpu_trace trace, bool writes) {

@@ -137,10 +137,10 @@ static uint64_t frame_of(const struct softgpu_place *place) {
 }
 
 bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other,
-                             bool strictly) {
+                             enum softgpu_waits waits) {
     const uint64_t key[] = {(uintptr_t)kind, frame_of(place),
                             frame_of(&softgpu_op_at(other)->place)};
-    softgpu_order_reported(other, strictly);
+    softgpu_order_reported(other, waits);
     return softgpu_report_new(key, sizeof key / sizeof *key);
 }
 

@@ -26,10 +26,10 @@ void softgpu_report_place(struct softgpu_report *report, const char *name,
 void softgpu_report_open(struct softgpu_report *report, const char *name);
 void softgpu_report_close(struct softgpu_report *report);
 /* Returns true if no earlier fault of this kind had the same two places: `place` and the place of
- * the op `other`. From the report on, the op `other` counts as over, as softgpu_order_reported
- * says. */
+ * the op `other`. From the report on, the op `other` counts as awaited, as
+ * softgpu_order_reported says. */
 bool softgpu_report_pair_new(const char *kind, const struct softgpu_place *place, uint32_t other,
-                             bool strictly);
+                             enum softgpu_waits waits);
 /* Writes an op's kind, stream and place. */
 void softgpu_report_op(struct softgpu_report *report, uint32_t number);
 void softgpu_report_block(struct softgpu_report *report, const struct softgpu_block *block);

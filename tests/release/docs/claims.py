@@ -89,7 +89,7 @@ PICTURED = "block"
 #: How often a release loads a module.
 LOADS = {19: "a module at each launch", 22: "each module once"}
 CLAIMS = [
-    Claim(README, "all measured in one run of {}:", (date,)),
+    Claim(README, "once on an H200 ({}), through", (date,)),
     *(
         Claim(
             README,

@@ -225,7 +225,7 @@ def test_a_report_whose_places_have_no_frames_is_printed() -> None:
     assert "stream 1, which had this handle before, destroyed by an unknown call" in said
     assert "2 is never destroyed" in reports.text({"kind": "never-destroyed", "count": 1, **empty})
     side = {"op": "copy", "stream": 1, "place": []}
-    other = {"kind": "early-unregister", "call": "mgpuMemHostUnregister", **side, "other": side}
+    other = {"kind": "early-free", "call": "mgpuMemFree", **side, "other": side}
     assert "the copy on stream 1 by an unknown call" in reports.text(other)
 
 

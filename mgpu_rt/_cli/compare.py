@@ -61,8 +61,8 @@ def compare(
     failed, graphs ran or the sides made different calls, totals have no ratio, and rows with
     differing counts have none.
 
-    Exit status 1: calls failed, which the first lines name; or the two sides end with different
-    exit statuses and made different calls.
+    Exit status 1: the outputs differ, also because the program prints times. Or calls failed, which
+    the first lines name. Or the sides end with different exit statuses and made different calls.
     """
     import os
     import shlex
@@ -73,7 +73,7 @@ def compare(
     from mgpu_rt._cli.stats.statistics import read
     from mgpu_rt._cli.stats.tables import Side
 
-    program, stopped = ctx.meta["program"], False
+    program, differ = ctx.meta["program"], False
     if not program and files and files[0].lower().endswith(".mlir"):  # one that is missing, too
         program, files = [*files], ()
     if bool(program) == bool(files) or (files and len(files) != 2 and (len(files) > 2 or not page)):
@@ -90,7 +90,7 @@ def compare(
     if program:
         chosen = preload.choose(device, os.environ)
         program = source.command(program, chosen, **wanted)
-        sides, told, stopped = _measured(program, device, chosen, variables, repeat)
+        sides, told, differ = _measured(program, device, chosen, variables, repeat)
     elif len(files) == 2 and all(map(executable.is_elf, files)):
         diff = shlex.join(["mgpu-rt", "diff", "--", files[0], "--", files[1]])
         raise CommandError(
@@ -105,15 +105,15 @@ def compare(
         _write(page, program, sides, told)
     if page != "-" and len(files) != 1:
         click.echo("\n".join([*tables.lines(sides), *(["", *told] if told else [])]))
-    if stopped or any(side.run.failed for side in sides):
+    if differ or any(side.run.failed for side in sides):
         ctx.exit(1)
 
 
 def _measured(
     program: list[str], device: str, chosen: str, variables: dict[str, str], repeat: int
 ) -> tuple[list[Side], list[str], bool]:
-    """Runs the program. Returns a run of each side, sentences about the runs, and whether one side
-    has stopped early."""
+    """Runs the program. Returns a run of each side, sentences about the runs, and whether the runs
+    print different output or one side has stopped early."""
     import os
 
     from mgpu_rt._cli import source
@@ -144,7 +144,8 @@ def _measured(
     if "MGPU_RT_SYNC" in variables and not sides[-1].run.postponed:
         told.append(runs.NEVER_LAZY)
     check = source.command_to_run(program, chosen, "check")
-    return sides, [*told, runs.output_sentence(found, check, how)], stopped
+    told.append(runs.output_sentence(found, check, how))
+    return sides, told, stopped or not runs.print_alike(found)
 
 
 #: The option that sets a variable.

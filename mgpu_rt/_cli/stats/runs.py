@@ -154,13 +154,17 @@ def status_sentence(found: Sequence[Sequence[Run]], again: Sequence[str]) -> str
     )
 
 
+def print_alike(found: Sequence[Sequence[Run]]) -> bool:
+    """Returns whether all runs print equal output, apart from the addresses of memrefs."""
+    return len({_ADDRESS.sub("", run.output) for runs in found for run in runs}) == 1
+
+
 def output_sentence(found: Sequence[Sequence[Run]], check: str, how: str) -> str:
-    """Says whether the sides print equal output, apart from the addresses of memrefs. `check` is
-    the command that finds missing waits, and `how` names the second side's options."""
-    every = [run for runs in found for run in runs]
-    if len({_ADDRESS.sub("", run.output) for run in every}) == 1:
+    """Says whether all runs print equal output. `check` is the command that finds missing waits,
+    and `how` names the second side's options."""
+    if print_alike(found):
         return "All runs print equal output."
-    has_graphs = any(run.statistics.graphs.launches for run in every)
+    has_graphs = any(run.statistics.graphs.launches for runs in found for run in runs)
     graphs = "A graph repeats no host code: docs/graphs.md says what you promise. "
     return (
         "The output differs. Unless the program prints times or addresses, first run "

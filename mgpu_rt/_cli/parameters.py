@@ -66,8 +66,9 @@ promises = together(
         is_flag=True,
         help="With --exclusive, postpone each wait whose result no host code can see. Host "
         "code must not read device memory through a pointer: only copies wait for kernels. No "
-        "effect if HIP reports that the host can read device memory (a large BAR, an APU). A "
-        "program that measures times then measures only how long the submission of work takes.",
+        "effect on the emulated GPU, nor if HIP reports that the host can read device memory (a "
+        "large BAR, an APU). A program that measures times then measures only how long the "
+        "submission of work takes.",
     ),
 )
 

@@ -23,6 +23,8 @@ _LINALG = re.compile(r'(?<![\w#!.@%"])linalg\.(?!yield|index|init_tensor)\w+')
 _ASYNC = re.compile(r'(?<![\w#!.@%"])async\.\w')
 #: gpu-to-llvm accepts gpu.alloc, gpu.dealloc, gpu.memcpy and gpu.memset only with async tokens.
 _WAITING = re.compile(r"gpu\.(?:dealloc|memcpy|memset)\s+(?!async\b)|gpu\.alloc(?=\s*[(\[])")
+_LAUNCH = re.compile(r"\bgpu\.launch(?:_func)?\b(?!\s+async\b)")
+_LAUNCH_ON_TOKENS = re.compile(r"\bgpu\.launch_func\s+\[")
 #: Operations whose order or lack of tokens gpu-async-region would change.
 _AS_WRITTEN = re.compile(r"\bgpu\.(?:\w+\s+async|alloc\s+host_shared)\b")
 #: Copies with their types, which may stand on lines of their own; and how a type says strides.
@@ -150,13 +152,8 @@ def preparation(text: str) -> Preparation:
     waiting = _WAITING.search(text)
     others = _AS_WRITTEN.search(text) if waiting else None
     if waiting:
-        told.append(f"{waiting[0].split()[0]} without async ({_line(text, waiting)}) gets tokens")
-    if others:
-        told[-1] += (
-            f" and a wait of its own, since {' '.join(others[0].split())} ({_line(text, others)}) "
-            "stays as it is written"
-        )
-    elif waiting:
+        told.append(_get_tokens(text, waiting, others))
+    if waiting and not others:
         passes.append(REGIONS)
     for operation, expand in _EXPANDED:
         if found := operation.search(text):
@@ -175,6 +172,21 @@ def preparation(text: str) -> Preparation:
         )
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, bool(others), tuple(told))
+
+
+def _get_tokens(text: str, first: re.Match[str], as_written: re.Match[str] | None) -> str:
+    """Returns a sentence about the operations without async, of which the first is `first`. If
+    others stay as written, a launch gets tokens only if it waits for some."""
+    launches = _LAUNCH_ON_TOKENS if as_written else _LAUNCH
+    more = len(_WAITING.findall(text)) - 1 + len(launches.findall(text))
+    who = f"{first[0].split()[0]} without async ({_line(text, first)})"
+    said = f"{who} and {more:,} more get tokens" if more else f"{who} gets tokens"
+    if not as_written:
+        return said
+    return (
+        f"{said} and {'waits of their' if more else 'a wait of its'} own, since "
+        f"{' '.join(as_written[0].split())} ({_line(text, as_written)}) stays as it is written"
+    )
 
 
 def check_targets(text: str) -> None:

@@ -94,8 +94,8 @@ static int64_t ask_shared(int device) {
         DOUBT(host_reaches_the_device,
               has_attribute(hipDeviceAttributeIntegrated, device) || has_large_bar(device));
     if (shared)
-        report_verbose("MGPU_RT_SYNC=lazy waits at each synchronise: HIP does not say that device "
-                       "%d and the host cannot access each other's memory",
+        report_verbose("MGPU_RT_SYNC=lazy waits at each synchronise: device %d and the host may "
+                       "access each other's memory (a large BAR, an APU, or HIP does not say)",
                        device);
     return shared ? YES : NO;
 }

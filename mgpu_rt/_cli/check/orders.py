@@ -73,6 +73,8 @@ _NOTES = {
     "5.2. LLVM 22 and older lower a gpu.wait to this call if a loop, branch, call or argument "
     "passed its token on: use the token from before, inside and after, or wait inside by a "
     "gpu.wait; some builds lower an async.execute to it (llvm #170833)",
+    "double-free": "free memory once, after its last use: memory from before a loop behind the "
+    "loop, or allocate it in each round",
     "divergent-barrier": "all threads of a workgroup must reach a gpu.barrier: move it out of the "
     "branch or the loop that only some of them enter",
 }

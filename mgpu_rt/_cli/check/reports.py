@@ -155,8 +155,9 @@ def _other(report: Report) -> list[str]:
         )
     elif _group(other) == _group(report):
         advice = (
-            "nothing orders the two waves: a gpu.barrier between the accesses would; a value that "
-            "is read, changed and stored again needs memref.atomic_rmw"
+            "nothing orders the two waves: a gpu.barrier between the accesses would, outside of "
+            "any branch, so that all threads reach it; a value that is read, changed and stored "
+            "again needs memref.atomic_rmw"
         )
     else:
         advice = (

@@ -63,7 +63,7 @@ func.func @main(%a: i32) {
 def test_a_program_in_mlir_is_run() -> None:
     """The first command of README: it lowers, links and runs."""
     done = command("run", *SOFT, "--entry", "sum", EXAMPLES / "reduction.mlir")
-    told = "mgpu-rt: gpu.alloc without async (line 44) gets tokens\n"
+    told = "mgpu-rt: gpu.alloc without async (line 44) and 3 more get tokens\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "32640\n", told)
 
 

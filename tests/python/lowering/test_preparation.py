@@ -229,6 +229,37 @@ def test_operations_stay_as_written_beside_others_that_get_tokens(
     )
 
 
+PLAIN_ALLOC, PLAIN_FILL = "gpu.alloc () : memref<4xi32>", "gpu.memset %a, %z : memref<4xi32>, i32"
+PLAIN_LAUNCH = "gpu.launch_func @k::@f blocks in (%n, %n, %n) threads in (%n, %n, %n)"
+TOKEN_FREE = "gpu.dealloc async [%t] %a : memref<4xi32>"
+
+
+@pytest.mark.parametrize(
+    ("operations", "said"),
+    [
+        ([PLAIN_ALLOC], "gpu.alloc without async (line 1) gets tokens"),
+        ([PLAIN_LAUNCH], ""),
+        (
+            [PLAIN_ALLOC, PLAIN_FILL, PLAIN_LAUNCH],
+            "gpu.alloc without async (line 1) and 2 more get tokens",
+        ),
+        (
+            [
+                TOKEN_FREE,
+                PLAIN_ALLOC,
+                PLAIN_FILL,
+                PLAIN_LAUNCH,
+                PLAIN_LAUNCH.replace("func", "func [%t]"),
+            ],
+            "gpu.alloc without async (line 2) and 2 more get tokens and waits of their own, since "
+            "gpu.dealloc async (line 1) stays as it is written",
+        ),
+    ],
+)
+def test_all_operations_that_get_tokens_are_counted(operations: list[str], said: str) -> None:
+    assert preparation("\n".join(operations)).told == ((said,) if said else ())
+
+
 @pytest.mark.parametrize(
     ("operation", "said"),
     [

@@ -282,6 +282,25 @@ GIVEN = {
         "(i32, \\2) -> i32/' same.mlir > max.mlir && mgpu-rt check max.mlir",
         (7, "found no fault"),
     ),
+    "a race in a branch": (
+        "mgpu-rt check race-in-branch.mlir",
+        r"a (gpu.barrier) between the accesses would, outside of any branch, so that all threads",
+        "sed 's/%earlier =/{0}\\n&/' race-in-branch.mlir > ordered.mlir && "
+        "mgpu-rt check ordered.mlir",
+        (0, "found no fault"),
+    ),
+    "memory that is freed twice": (
+        "mgpu-rt check freed-twice.mlir",
+        r"\[double-free\](?s:.*)\n  free memory once, after its last use",
+        "sed '/%b3 =/d' freed-twice.mlir > once.mlir && mgpu-rt check once.mlir",
+        (7, "found no fault"),
+    ),
+    "memory that a loop frees in each round": (
+        "mgpu-rt check freed-in-loop.mlir",
+        r"free memory once, .*: memory from before a loop behind the loop,",
+        "sed '/scf.for/d; /^  }}$/d' freed-in-loop.mlir > behind.mlir && mgpu-rt check behind.mlir",
+        (7, "found no fault"),
+    ),
     "an object that Python holds to its end": (
         f"mgpu-rt check {sys.executable} holds.py",
         r"lives until Python ends: this is harmless, and a (del) before the end releases it",

@@ -201,6 +201,9 @@ FORKED = """func.func @main() -> i32 {
   %x = memref.load %host[%c0] : memref<4xi32>
   return %x : i32
 }"""
+FREE = "  %b2 = gpu.dealloc async [%b1] %gpu : memref<4xi32>\n"
+#: The store of examples/race.mlir to workgroup memory.
+STORE = "memref.store %old, %tile[%i] : memref<128xi64, #gpu.address_space<workgroup>>"
 BF16 = """func.func private @printMemrefBF16(memref<*xbf16>)
 func.func @main() {
   %two = arith.constant 2.0 : bf16
@@ -545,6 +548,13 @@ PROGRAMS = {
         "  %a0 =", "  %z0 = gpu.wait async\n  gpu.wait [%z0]\n  %a0 =", 1
     ),
     "begun-before.mlir": forked("%b2, %a2", "%gpu, %a1 ="),
+    "freed-twice.mlir": forked("%a2, %b1").replace(FREE, FREE + FREE.replace("%b2", "%b3")),
+    "freed-in-loop.mlir": forked("%a2, %b1").replace(
+        FREE, f"  scf.for %i = %c0 to %c3 step %c1 {{\n{FREE}  }}\n"
+    ),
+    "race-in-branch.mlir": (EXAMPLES / "race.mlir")
+    .read_text()
+    .replace(STORE, f"%low = arith.cmpi ult, %i, %half : index\n scf.if %low {{\n {STORE}\n }}"),
     "joins-before.mlir": JOINS_BEFORE,
     "forked.mlir": forked(""),
     "same.mlir": SAME,

@@ -81,10 +81,11 @@ class Graphs(_Sum):
     def summary(self) -> str:
         if not (self.built or self.refused or self.plain):
             return ""
+        why = "" if self.launches else "; MGPU_RT_VERBOSE=1 says why none was launched"
         return (
             f"graphs: {self.built} built, {self.refused} refused; graph launches: "
             f"{self.launches}, of {self.nodes} nodes; calls without a graph: "
-            f"{self.plain}"
+            f"{self.plain}{why}"
         )
 
 

@@ -471,6 +471,12 @@ def test_the_option_against_questions_is_named_if_it_would_help(
     assert ("MGPU_RT_EXCLUSIVE=on leaves out most" in said) is is_told
 
 
+def test_graphs_that_never_ran_have_a_reason() -> None:
+    never = Graphs(plain=200).summary
+    assert never.endswith("without a graph: 200; MGPU_RT_VERBOSE=1 says why none was launched")
+    assert "VERBOSE" not in Graphs(built=1, launches=9, plain=1).summary
+
+
 def test_rows_of_other_numbers_of_calls_have_no_ratio_if_graphs_ran(tmp_path: Path) -> None:
     without, ran = recorded.statistics(), recorded.statistics(graphs=recorded.GRAPHS)
     ran["abi"]["mgpuStreamDestroy"] = {"calls": 2, "ns": 10}

@@ -66,7 +66,7 @@ DIFFERENT = "The sides made different calls, so the totals do not compare."
 GRAPHS = "Launches of graphs are no calls, so the totals do not compare."
 
 FEWEST = 100  # calls of one side, for a ratio
-FEW = f"A row of fewer than {FEWEST} calls has no ratio: such times differ by chance."
+FEW = f"A row of fewer than {FEWEST} calls has no ratio: its times differ most by chance."
 ONCE = (
     "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5 -- PROGRAM` "
     "compares whole runs, with stock's behaviour and with the cache."

@@ -167,8 +167,8 @@ def preparation(text: str) -> Preparation:
     if found := _PASSES_ON.search(text):
         told.append(
             f"{found['name']} ({_line(text, found)}) passes a token on, and MLIR lowers a gpu.wait "
-            "for it wrongly, as for an event: use the token from before, inside and after, or "
-            "wait inside by a gpu.wait"
+            "for it wrongly, as for an event: use the token from before, inside and after, or wait "
+            "before, and begin and end a chain of tokens inside (docs/commands.md, Tokens)"
         )
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, bool(others), tuple(told))

@@ -71,8 +71,9 @@ def notes(report: Report) -> list[str]:
 _NOTES = {
     "stream-as-event": "LLVM's own library then waits for nothing, or ends by SIGSEGV with HIP "
     "5.2. LLVM 22 and older lower a gpu.wait to this call if a loop, branch, call or argument "
-    "passed its token on: use the token from before, inside and after, or wait inside by a "
-    "gpu.wait; some builds lower an async.execute to it (llvm #170833)",
+    "passed its token on: use the token from before, inside and after, or wait before, and begin "
+    "and end a chain of tokens inside (docs/commands.md, Tokens); some builds lower an "
+    "async.execute to it (llvm #170833)",
     "double-free": "free memory once, after its last use: memory from before a loop behind the "
     "loop, or allocate it in each round",
     "divergent-barrier": "all threads of a workgroup must reach a gpu.barrier: move it out of the "
@@ -84,7 +85,7 @@ _NEXT_CHAIN = "begin the next chain of tokens by a gpu.wait async without tokens
 _EVENT_OF_A_LOOP = (
     "MLIR creates the event of a gpu.wait async where its token comes from, not in each round of a "
     "loop: inside, use a token from before the loop without a gpu.wait async, or wait for it by a "
-    "gpu.wait before"
+    "gpu.wait before (docs/commands.md, Tokens)"
 )
 
 

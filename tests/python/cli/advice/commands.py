@@ -80,7 +80,7 @@ RUNS = {
     ),
     "a token that a loop passes on, awaited inside": (
         "mgpu-rt check carried.mlir",
-        r"passes a token on.*, or wait inside by a gpu.wait",
+        r"passes a token on.*, or wait before, and begin and end a chain of tokens inside \(docs",
         "sed 's/%last = \\(.*\\) iter_args.*{{/gpu.wait [%given]\\n\\1 {{ %t = gpu.wait async/; "
         "s/scf.yield .*/gpu.wait [%filled]/; /%last/d' carried.mlir > inside.mlir && "
         "mgpu-rt check --llvm 19 inside.mlir && mgpu-rt check inside.mlir",
@@ -351,7 +351,7 @@ GIVEN = {
     ),
     "an event from before a loop, awaited before": (
         "mgpu-rt check joins-before.mlir",
-        r"inside, use .*, or wait for it by a (gpu.wait) before$",
+        r"inside, use .*, or wait for it by a (gpu.wait) before \(",
         "sed '/^  gpu.wait .%given/d; s/  scf.for/  {0} [%given]\\n&/; s/async .%given.$/async/' "
         "joins-before.mlir > before.mlir && mgpu-rt check before.mlir",
         (0, "found no fault"),

@@ -57,6 +57,12 @@ def write(path: str | Path, content: bytes) -> None:
         raise unwritable("stdout" if path == "-" else path, error) from None
 
 
+def remove_earlier(path: str) -> None:
+    """Removes a file of an earlier run, which must not count as this run's if this run fails."""
+    if os.path.isfile(path) and not os.path.islink(path):
+        os.unlink(path)
+
+
 def unreadable(path: str | Path, error: OSError, way_out: str) -> CommandError:
     return CommandError(f"'{path}' cannot be read: {error.strerror or error}; {way_out}")
 

@@ -49,10 +49,11 @@ def check(
     from mgpu_rt._cli.check import orders, reports, runs
 
     on = "softgpu" if device == "auto" else device
-    program = source.command([program, *arguments], on, **wanted, lines=True)[0]
-    executable.check(program)
     if json_file:
         files.check_writable(json_file)
+        files.remove_earlier(json_file)
+    program = source.command([program, *arguments], on, **wanted, lines=True)[0]
+    executable.check(program)
     with tempfile.TemporaryDirectory(prefix="mgpu-rt-check-") as folder:
         output = Path(folder, "reports")
         environment = runs.environment(device, output)
@@ -73,7 +74,7 @@ def check(
     why = executable.reason_in_images(program, status)
     click.echo(f"mgpu-rt: {last}; {runs.unexamined(on)}{why}", err=True)
     if json_file:
-        files.write(json_file, reports.as_json(found).encode())
+        files.write(json_file, reports.as_json(found, failed).encode())
     if over.interrupted:
         raise KeyboardInterrupt
     faulty = not all(map(orders.is_warning, found))

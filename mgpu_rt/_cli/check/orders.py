@@ -11,11 +11,9 @@ WARNINGS = ("early-free", "never-destroyed", "unordered", "crowded")
 
 
 def is_warning(report: Report) -> bool:
-    """Returns True if the fault does not change results: neither with LLVM's own library nor with
-    this one. After a missing wait this is true only if no host code reads."""
-    if report["kind"] == "missing-wait":
-        return report["memory"] == "pageable" or report["forgiven"] == "yes"
-    return report["kind"] in WARNINGS
+    """Returns True if the fault changes no results: neither with LLVM's own library nor with this
+    one. Both wait inside a copy to pageable memory."""
+    return report["kind"] in WARNINGS or report.get("awaited") == "yes"
 
 
 def stream(side: Report) -> str:
@@ -44,7 +42,10 @@ def advice(report: Report) -> str:
     return f"{said} would"
 
 
-_BOTH = "the token of a gpu.wait async on the tokens of both (in C: mgpuStreamWaitEvent)"
+_BOTH = (
+    "the token of a gpu.wait async on the tokens of both (in C: mgpuStreamWaitEvent) or, between "
+    "two rounds of a loop or two calls of a function, a gpu.wait"
+)
 _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 
 
@@ -177,10 +178,11 @@ def _missing_wait(report: Report) -> str:
             f"{_WAIT} is missing. HIP waits until a copy to pageable memory has ended, but not for "
             "a copy to registered memory"
         )
+    if report["awaited"] == "yes":
+        return f"{_WAIT} is missing. HIP waits for it inside a later copy to pageable memory"
     if report["forgiven"] == "yes":
         return (
             f"{_WAIT} is missing. LLVM's own library waits at the free that follows, and this "
-            "library does not: if host code then reads what the GPU wrote, it needs a gpu.wait "
-            "first"
+            "library does not: host code needs a gpu.wait before it reads what the GPU wrote"
         )
     return f"the host may read too early: {_WAIT} would order it"

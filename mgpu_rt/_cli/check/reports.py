@@ -57,8 +57,13 @@ def _frames(report: Report) -> list[dict[str, Any]]:
     ]
 
 
-def as_json(found: list[Report]) -> str:
-    return json.dumps({"reports": found}, indent=2) + "\n"
+def as_json(found: list[Report], failed: int) -> str:
+    told = [{"level": level(report), **report} for report in found]
+    return json.dumps({"reports": told, "failed_calls": failed}, indent=2) + "\n"
+
+
+def level(report: Report) -> str:
+    return "warning" if orders.is_warning(report) else "error"
 
 
 def summary(found: list[Report], failed: int = 0, end: str = "") -> str:
@@ -86,8 +91,7 @@ def text(report: Report) -> str:
     """Formats a report like a compiler's message: a line with the fault, then lines with the source
     place and the allocation."""
     first, *rest = TEXTS[report["kind"]].format_map(_Words(report)).split("\n")
-    level = "warning" if orders.is_warning(report) else "error"
-    said = [f"{level}: {first} [{report['kind']}]", *rest]
+    said = [f"{level(report)}: {first} [{report['kind']}]", *rest]
     if "instruction" in report:
         said += [f"  {line}" for line in _instruction(report)]
     if place := report.get("place"):

@@ -56,7 +56,13 @@ PART = 0.1
 
 PURPOSE = (
     "The library asks the driver before it takes a shortcut: is the stream idle, does the "
-    "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions."
+    "program still own the block? MGPU_RT_EXCLUSIVE=on leaves out most of these questions. AMD's "
+    "HIP from 5.3 on makes most of them unnecessary."
+)
+
+LATER = (
+    "Stock waits for the GPU in mgpuMemFree and mgpuStreamDestroy. This library waits in a later "
+    "synchronise or copy, so compare the totals."
 )
 
 FAILED = "Calls failed, so the times of the calls do not compare."
@@ -66,7 +72,10 @@ DIFFERENT = "The sides made different calls, so the totals do not compare."
 GRAPHS = "Launches of graphs are no calls, so the totals do not compare."
 
 FEWEST = 100  # calls of one side, for a ratio
-FEW = f"A row of fewer than {FEWEST} calls has no ratio: its times differ most by chance."
+FEW = (
+    f"A row of fewer than {FEWEST} calls on each side has no ratio: its times differ most by "
+    "chance."
+)
 ONCE = (
     "Each side ran once, so a row may differ by chance: `mgpu-rt compare --repeat 5 -- PROGRAM` "
     "compares whole runs, with stock's behaviour and with the cache."
@@ -84,13 +93,16 @@ def questions(calls: Mapping[str, Counted]) -> dict[str, Counted]:
     return {name: counted for name, counted in calls.items() if name in QUESTIONS}
 
 
-def asks_often(run: Statistics) -> bool:
-    """Returns whether the library's queries took a considerable part of the program's calls, and
-    MGPU_RT_EXCLUSIVE=on would leave them out. Launches of graphs are in no call's time."""
+def asks_often(run: Statistics, stock: Statistics | None = None) -> bool:
+    """Returns whether MGPU_RT_EXCLUSIVE=on would leave out many queries: they took a considerable
+    part of the program's calls, or made the driver's calls more than stock's. Launches of graphs
+    are in no call's time."""
     if run.is_stock or run.is_exclusive or run.graphs.launches:
         return False
     asked, whole = total(questions(run.driver).values()), total(run.program.values())
-    return asked.calls >= MANY and asked.ns >= PART * whole.ns
+    before = total(stock.driver.values()).calls if stock else 0
+    more = before and total(run.driver.values()).calls > before
+    return asked.calls >= MANY and bool(more or asked.ns >= PART * whole.ns)
 
 
 def waits(driver: Mapping[str, Counter]) -> Counter:
@@ -254,8 +266,23 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         tables = ((layer(sides[0].run), layer(sides[-1].run)) for layer in _LAYERS.values())
         if any(_are_few(one[name], other.get(name)) for one, other in tables for name in one):
             yield FEW
-    if asks_often(sides[-1].run):
+        if _waits_later(sides[0].run, sides[-1].run):
+            yield LATER
+    if asks_often(sides[-1].run, sides[0].run if len(sides) > 1 else None):
         yield PURPOSE
+
+
+def _waits_later(stock: Statistics, ours: Statistics) -> bool:
+    """Returns whether calls after stock's frees and destroys take a considerable part of our time
+    that these calls of stock's took before."""
+
+    def time(run: Statistics, *names: str) -> int:
+        return total(run.program[name] for name in names if name in run.program).ns
+
+    later = ("mgpuStreamSynchronize", "mgpuEventSynchronize", "mgpuMemcpy")
+    longer = max(time(ours, name) - time(stock, name) for name in later)
+    moved = min(longer, time(stock, "mgpuMemFree", "mgpuStreamDestroy"))
+    return stock.is_stock and moved >= PART * total(ours.program.values()).ns > 0
 
 
 def _endings(sides: Sequence[Side]) -> str:

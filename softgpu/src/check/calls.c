@@ -76,7 +76,7 @@ static void check_free(const struct softgpu_block *block, void *stream,
     static const char kind[] = "early-free";
     struct softgpu_clock clock;
     softgpu_order_of_free(stream, &clock);
-    uint32_t op = block->past ? softgpu_past_pending(block->past, &clock, SOFTGPU_STOCK) : 0;
+    uint32_t op = block->past ? softgpu_past_pending(block->past, &clock, SOFTGPU_LIBRARY) : 0;
     if (op && softgpu_report_pair_new(kind, place, op, SOFTGPU_STOCK))
         report_pending(kind, "mgpuMemFree", block, place, op, true);
 }

@@ -441,14 +441,18 @@ def compare(tmp_path: Path, before: dict, after: dict) -> str:
     return " ".join(invoke("compare", *map(str, paths)).stdout.split())
 
 
-@pytest.mark.parametrize(("ns", "is_told"), [(5_000, True), (4_900, False)])
+@pytest.mark.parametrize(
+    ("ns", "calls", "is_told"), [(5_000, 999, True), (4_900, 999, False), (4_900, 99, True)]
+)
 def test_the_option_against_questions_is_named_if_they_take_a_tenth(
-    tmp_path: Path, ns: int, is_told: bool
+    tmp_path: Path, ns: int, calls: int, is_told: bool
 ) -> None:
-    """The program's calls take 50 µs. The advice of the page has this limit, too."""
-    asking = recorded.statistics()
+    """Questions also count if they make the driver's calls more than stock's. The program's calls
+    take 50 µs."""
+    asking, stock = recorded.statistics(), recorded.stock()
     asking["hip"]["hipStreamQuery"] = {"calls": 100, "ns": ns}
-    said = compare(tmp_path, recorded.stock(), asking)
+    stock["hip"]["hipStreamCreate"] = {"calls": calls, "ns": 900}
+    said = compare(tmp_path, stock, asking)
     assert ("MGPU_RT_EXCLUSIVE=on leaves out most" in said) is is_told
 
 
@@ -475,6 +479,19 @@ def test_graphs_that_never_ran_have_a_reason() -> None:
     never = Graphs(plain=200).summary
     assert never.endswith("without a graph: 200; MGPU_RT_VERBOSE=1 says why none was launched")
     assert "VERBOSE" not in Graphs(built=1, launches=9, plain=1).summary
+
+
+@pytest.mark.parametrize(("ns", "is_told"), [(5_000_000, True), (900, False)])
+def test_waits_in_another_row_are_told(tmp_path: Path, ns: int, is_told: bool) -> None:
+    stock, ours = recorded.stock(), recorded.statistics()
+    stock["abi"]["mgpuMemFree"] = {"calls": 100, "ns": ns}
+    ours["abi"]["mgpuMemFree"] = {"calls": 100, "ns": 900}
+    stock["abi"]["mgpuMemcpy"] = {"calls": 100, "ns": 1_000}
+    ours["abi"]["mgpuMemcpy"] = {"calls": 100, "ns": 5_000_000}
+    stock["abi"].pop("mgpuStreamDestroy")
+    ours["abi"].pop("mgpuStreamDestroy")
+    said = compare(tmp_path, stock, ours)
+    assert ("Stock waits for the GPU in mgpuMemFree" in said) is is_told
 
 
 def test_rows_of_other_numbers_of_calls_have_no_ratio_if_graphs_ran(tmp_path: Path) -> None:
@@ -513,9 +530,9 @@ def test_few_calls_have_no_ratio(tmp_path: Path) -> None:
         run["abi"] = {"mgpuStreamCreate": {"calls": 99, "ns": 990}}
     said = compare(tmp_path, *runs)
     assert "mgpuStreamCreate 99 99 0.001 0.001 – " in said
-    assert said.count("A row of fewer than 100 calls has no ratio") == 1
+    assert said.count("A row of fewer than 100 calls on each side has no ratio") == 1
     page = invoke("compare", "--report", "-", *map(str, sorted(tmp_path.iterdir()))).stdout
-    assert page.count("A row of fewer than 100 calls has no ratio") == 1
+    assert page.count("A row of fewer than 100 calls on each side has no ratio") == 1
     assert "fewer than 100" not in compare(tmp_path, recorded.stock(), recorded.statistics())
 
 

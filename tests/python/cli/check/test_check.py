@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from bench import ROOT
 from bench.models.zoo import MODELS
 from mgpu_rt._cli import child, softgpu
 from mgpu_rt._cli.check import reports
@@ -469,3 +470,14 @@ def test_copies_past_the_end_of_a_block_are_found(tmp_path: Path) -> None:
     assert ", the last 12 bytes of them behind the host's block [out-of-bounds]\n" in done.stderr
     assert "  the host's block has 500 bytes at 0x" in done.stderr
     assert done.stderr.endswith(f"\nmgpu-rt: {len(COPIES)} faults{UNEXAMINED}\n")
+
+
+def test_a_json_file_is_this_runs(tmp_path: Path) -> None:
+    """The file has the level of each report, and the failed calls. No earlier file stays."""
+    out, bad = tmp_path / "found.json", tmp_path / "bad.mlir"
+    check("--json", out, ROOT / "examples" / "race.mlir")
+    found = json.loads(out.read_text())
+    assert ([each["level"] for each in found["reports"]], found["failed_calls"]) == (["error"], 0)
+    bad.write_text("func.func @main(")
+    assert check("--json", out, bad).returncode == 2
+    assert not out.exists()

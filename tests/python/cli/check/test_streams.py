@@ -80,8 +80,10 @@ def test_calls_in_order_are_no_fault_on_a_gpu() -> None:
 
 def test_a_free_that_waits_only_with_stock_is_named() -> None:
     """The program reads too early with this library, and the warning says how it would not."""
-    (said,) = orders.notes({"kind": "missing-wait", "memory": "registered", "forgiven": "yes"})
-    assert "if host code then reads what the GPU wrote, it needs a gpu.wait first" in said
+    (said,) = orders.notes(
+        {"kind": "missing-wait", "memory": "registered", "awaited": "no", "forgiven": "yes"}
+    )
+    assert "host code needs a gpu.wait before it reads what the GPU wrote" in said
 
 
 @pytest.mark.check
@@ -373,14 +375,15 @@ mgpu.mgpuEventDestroy(event)
 @pytest.mark.parametrize("way", ["others", "thread", "many", "event", "stream", "device"])
 def test_a_wait_for_another_stream_does_not_wait_for_a_destroyed_one(way: str) -> None:
     done = check("--", sys.executable, "-c", DESTROYED, way, hip()["MGPU_RT_HIP"])
-    assert done.returncode == 0, done.stderr
-    if way in ("event", "stream", "device"):
+    awaited = way in ("event", "stream", "device")
+    assert done.returncode == (0 if awaited else 1), done.stderr
+    if awaited:
         assert done.stderr == NO_FAULT
     else:
         copies = 2 if way == "thread" else 301
-        said = f"warning: nothing waits for one of {copies} copies to the host on stream 1 ["
+        said = f"error: nothing waits for one of {copies} copies to the host on stream 1 ["
         assert said in done.stderr
-        assert done.stderr.endswith(f"mgpu-rt: 1 warning{UNEXAMINED}\n")
+        assert done.stderr.endswith(f"mgpu-rt: 1 fault{UNEXAMINED}\n")
 
 
 #: Each round of a loop writes memory that the host reads: registered or host_shared. The kernel
@@ -476,10 +479,10 @@ def test_a_free_on_another_stream_is_no_wait_of_the_host(tmp_path: Path) -> None
     [
         (REGISTERED, LAUNCH, 1, "", DESTROY, "error: kernel increment on stream 1 wrote register"),
         (SHARED, LAUNCH, 1, "", DESTROY, "error: kernel increment on stream 1 wrote host_shared"),
-        (REGISTERED, LAUNCH, 5, FREE, DESTROY, "warning: the last of 5 launches, kernel increment"),
-        (REGISTERED, COPY_BACK, 1, FREE, DESTROY, "warning: nothing waits for the copy to the"),
-        (SHARED, COPY_BACK, 5, FREE, DESTROY, "warning: nothing waits for the last of 5 copies to"),
-        (SHARED, FILL, 1, FREE, DESTROY, "warning: nothing waits for the fill of host_shared"),
+        (REGISTERED, LAUNCH, 5, FREE, DESTROY, "error: the last of 5 launches, kernel increment"),
+        (REGISTERED, COPY_BACK, 1, FREE, DESTROY, "error: nothing waits for the copy to the"),
+        (SHARED, COPY_BACK, 5, FREE, DESTROY, "error: nothing waits for the last of 5 copies to"),
+        (SHARED, FILL, 1, FREE, DESTROY, "error: nothing waits for the fill of host_shared"),
         (REGISTERED, LAUNCH, 5, FREE, "gpu.wait [%t3]", ""),
         (SHARED, LAUNCH, 5, FREE, "gpu.wait [%t3]", ""),
         (SHARED, COPY_BACK, 5, FREE, "gpu.wait [%t3]", ""),

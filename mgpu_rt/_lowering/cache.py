@@ -45,16 +45,18 @@ def kept(
     key: object,
     tools: Callable[[], Sequence[Path]],
     make: Callable[[], bytes],
+    *,
+    executable: bool = False,
 ) -> Path:
     """Returns the path of the cached result for `key`, a file with the name `stem` and `suffix`. If
-    no result is cached, computes and stores the result.
+    no result is cached, computes and stores the result. ``executable``: the file is a program.
 
     The size and time of a tool's file identify the tool's version: a run with ``--version`` would
     take 30 ms. If tools are missing, returns the newest result for `key`, even if other versions of
     the tools produced the result. So the results can be carried to a GPU machine that has no MLIR,
-    as ``build/objects``. A rename puts the complete result in place in one step, even if two
-    processes compute the result at the same time. Raises ValueError if this process cannot write to
-    the cache's folder.
+    as ``build/objects``. A rename puts the complete result, with its mode, in place in one step.
+    So another process may use the file at once, or put its own there. Raises ValueError if this
+    process cannot write to the cache's folder.
     """
     name = _digest(key)
     try:
@@ -70,7 +72,7 @@ def kept(
         return OBJECTS / file
     content = make()
     try:
-        return _store(_made(OBJECTS), file, content)
+        return _store(_made(OBJECTS), file, content, executable)
     except OSError as error:
         raise ValueError(
             f"lowered programs cannot be kept in '{error.filename or OBJECTS}' "
@@ -89,7 +91,7 @@ def _made(folder: Path | None) -> Path:
     return folder
 
 
-def _store(folder: Path, file: str, content: bytes) -> Path:
+def _store(folder: Path, file: str, content: bytes, executable: bool) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         result = Path(scratch, "result")
         with open(result, "wb") as opened:
@@ -98,6 +100,8 @@ def _store(folder: Path, file: str, content: bytes) -> Path:
             # After a loss of power, the name must not lead to a part of the content: a part would
             # crash each later run. This takes milliseconds once, beside a lowering.
             os.fsync(opened.fileno())
+        if executable:
+            result.chmod(0o755)
         (folder / file).parent.mkdir(exist_ok=True)
         return result.replace(folder / file)
 

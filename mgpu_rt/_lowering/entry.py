@@ -59,8 +59,8 @@ def executable(
         binutils = toolchain.other("objcopy", "binutils")
         return [*object_files.tools(pipeline), toolchain.compiler(), binutils]
 
-    kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry))
-    if not os.access(kept, os.X_OK):  # the cache stores plain files
+    kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry), executable=True)
+    if not os.access(kept, os.X_OK):  # a copy of the cache may have lost the mode
         kept.chmod(0o755)
         if not os.access(kept, os.X_OK):
             raise ValueError(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mgpu_rt._lowering import cache, object_files, pipelines, steps, toolchain
+from mgpu_rt._lowering import cache, entry, object_files, pipelines, steps, toolchain
 from tests.support import forum, lower
 from tests.support.command import command
 from tests.support.sources import SOURCES
@@ -318,6 +319,25 @@ def test_a_cached_result_is_on_disk_before_it_has_its_name(
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file)))
     made = cache.kept("program", "", "key", list, lambda: b"content")
     assert [(one.st_ino, one.st_size) for one in synced] == [(made.stat().st_ino, 7)]
+
+
+def test_an_executable_can_be_executed_as_soon_as_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that lowers the program may execute the file before this one goes on."""
+    monkeypatch.setattr(cache, "OBJECTS", tmp_path / "objects")
+    monkeypatch.setattr(entry, "_build", lambda *_: b"#!/bin/sh\nexit 7\n")
+    rename, statuses = Path.replace, []
+
+    def renamed(source: Path, target: Path) -> Path:
+        result = rename(source, target)
+        statuses.append(subprocess.run([result]).returncode)
+        return result
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    program = "func.func @main() {\n  return\n}\n"
+    made, _ = entry.executable("program", program, pipelines.pipeline(22))
+    assert (statuses, made.stat().st_mode & 0o777) == ([7], 0o755)
 
 
 LOOP = """

@@ -54,9 +54,10 @@ def labels(recording: Recording, modules: Mapping[int, str]) -> list[str]:
 
 
 def _modules_of(recording: Recording) -> dict[int, str]:
-    """Returns the gpu.modules by the hash of their image, as far as symbols name them. A file that
+    """Returns the gpu.modules by the hash of their image, as far as symbols name them. Several
+    gpu.modules of one image become one name. A file that
     was written after the last call may have other symbols at the images' places."""
-    from mgpu_rt._images.kernel_names import module_at
+    from mgpu_rt._images.kernel_names import joined, modules_at
 
     date, begin, last = (recording.value("process", name) for name in ("date", "begin", "last"))
     end = date + 1 + max(0, last - begin) / 1e9  # the process began within the second `date`
@@ -64,7 +65,7 @@ def _modules_of(recording: Recording) -> dict[int, str]:
     return {
         key: name
         for key, row in rows
-        if _is_older(row["file"], end) and (name := module_at(row["file"], row["offset"]))
+        if _is_older(row["file"], end) and (name := joined(modules_at(row["file"], row["offset"])))
     }
 
 

@@ -77,7 +77,7 @@ class LaunchHook(Runtime):
     def end(self) -> None:
         """Prints a message if `kernel` and `nth` have selected no launch."""
         if not self._chosen and (self.kernel != "*" or self.nth):
-            names = ", ".join(sorted(kernel.label for kernel in self._kernels.values())) or "none"
+            names = ", ".join(sorted({kernel.label for kernel in self._kernels.values()})) or "none"
             wanted = f"kernel='{self.kernel}' and nth={self.nth}"
             say(f"mgpu_rt: the hook has looked at no launch: {wanted}; the kernels are {names}")
         super().end()

@@ -113,7 +113,7 @@ def make(
 def _other_image(path: str, launch: RecordedLaunch) -> bytes:
     """Returns the image in a file that has the launch's kernel, and the launch's gpu.module if
     several images have a kernel of that name. Raises ValueError or OSError."""
-    from mgpu_rt._images.kernel_names import full_name
+    from mgpu_rt._images.kernel_names import SEPARATOR, full_name
     from mgpu_rt._launch.modules import choose
 
     try:
@@ -121,4 +121,12 @@ def _other_image(path: str, launch: RecordedLaunch) -> bytes:
     except ValueError:
         if not launch.module:
             raise
-        return choose(path, full_name(launch.module, launch.kernel))[1].loaded
+    names = [full_name(module, launch.kernel) for module in launch.module.split(SEPARATOR)]
+    first, *others = (choose(path, name)[1].loaded for name in names)
+    if any(image != first for image in others):
+        raise ValueError(
+            f"'{path}' has different images for {', '.join(names)}, which were equal when the "
+            "launch was recorded: name a file that holds one of them, as `mgpu-rt lower --emit "
+            "image` writes"
+        )
+    return first

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from mgpu_rt._images.model import Global
 
@@ -78,17 +78,46 @@ class Elf:
 
 
 @functools.lru_cache(maxsize=64)
-def symbols_of(path: str) -> list[Symbol]:
-    """Returns the defined symbols of a file; none if the file cannot be read."""
+def _tables_of(path: str) -> tuple[list[Symbol], list[Section]]:
+    """Returns the defined symbols and the sections of a file; none if it cannot be read."""
     try:
-        return read(Path(path).read_bytes()).symbols
+        found = read(Path(path).read_bytes())
     except (OSError, Damaged, ImportError):
-        return []
+        return [], []
+    return found.symbols, found.sections
 
 
 def symbol_at(path: str, address: int) -> Symbol | None:
-    found = (each for each in symbols_of(path) if 0 <= address - each.value < each.size)
+    found = (each for each in _tables_of(path)[0] if 0 <= address - each.value < each.size)
     return next(found, None)
+
+
+@functools.lru_cache(maxsize=64)
+def copies_of(path: str, symbol: Symbol) -> list[Symbol]:
+    """Returns the symbols of a linked file whose bytes equal those of `symbol`, and `symbol`, by
+    address."""
+    symbols, sections = _tables_of(path)
+    alike = sorted(
+        {each for each in symbols if each.size == symbol.size}, key=lambda s: (s.value, s.name)
+    )
+    if len(alike) == 1:
+        return alike
+    try:
+        with open(path, "rb") as file:
+            content = _content_of(file, sections, symbol)
+            equal = content and [s for s in alike if _content_of(file, sections, s) == content]
+    except OSError:
+        equal = None
+    return equal or [symbol]
+
+
+def _content_of(file: BinaryIO, sections: Sequence[Section], symbol: Symbol) -> bytes:
+    """Returns the bytes that a symbol of a linked file names; b"" if the file lacks them."""
+    if symbol.section >= len(sections) or sections[symbol.section].type == NOBITS:
+        return b""
+    section = sections[symbol.section]
+    file.seek(max(0, section.offset + symbol.value - section.address))
+    return file.read(symbol.size)
 
 
 def machine_of(data: bytes, at: int = 0) -> int | None:

@@ -9,7 +9,7 @@ image in a constant that is named after the gpu.module, with a suffix.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from mgpu_rt._images import elf
 from mgpu_rt._images.model import ImageDescription
@@ -17,6 +17,8 @@ from mgpu_rt._images.model import ImageDescription
 #: The suffixes that MLIR adds to the gpu.module's name: _gpubin_cst up to LLVM 17, _bin_cst in LLVM
 #: 18 and 19, _binary since LLVM 20.
 _ENDINGS = ("_binary", "_gpubin_cst", "_bin_cst")
+
+SEPARATOR = "+"  # between the gpu.modules of one image
 
 
 def module_of(symbol: str) -> str:
@@ -28,11 +30,22 @@ def module_of(symbol: str) -> str:
     return ""
 
 
-def module_at(file: str, address: int) -> str:
-    """Returns the gpu.module of the image at an address of a program's file. Returns "" if the
+def modules_at(file: str, address: int) -> tuple[str, ...]:
+    """Returns the gpu.modules of the image at an address of a program's file, in the file's order.
+    Images of equal bytes count as one image, so there may be several gpu.modules. Returns () if the
     file has no symbol for the image."""
     symbol = elf.symbol_at(file, address) if file else None
-    return module_of(symbol.name) if symbol and symbol.value == address else ""
+    if not symbol or symbol.value != address or not module_of(symbol.name):
+        return ()
+    return tuple(filter(None, (module_of(alike.name) for alike in elf.copies_of(file, symbol))))
+
+
+def joined(modules: Sequence[str]) -> str:
+    """Returns the name to show for the gpu.modules of one image: first+second. If there are more
+    than three, the name has the first two, and how many more there are."""
+    if len(modules) > 3:
+        modules = [*modules[:2], f"{len(modules) - 2} more"]
+    return SEPARATOR.join(modules)
 
 
 def full_name(module: str, kernel: str) -> str:
@@ -43,8 +56,9 @@ def full_name(module: str, kernel: str) -> str:
 
 def label_of(kernel: str, module: str, digits: str, others: Collection[str]) -> str:
     """Returns the name to show for a kernel, if images with the gpu.modules `others` have kernels
-    of an equal name. `digits` are of the image's hash, for images whose modules do not differ."""
-    if not others:
+    of an equal name. `module` is the result of joined(). `digits` are of the image's hash, for
+    images whose modules do not differ."""
+    if not others and SEPARATOR not in module:
         return kernel
     return full_name(digits if module in ("", *others) else module, kernel)
 

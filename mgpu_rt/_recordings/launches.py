@@ -45,9 +45,9 @@ class Argument:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A recorded launch. `module` is the gpu.module, "" if its name is not known. `image` is the
-    hash of the image. `shared` is the size of dynamic memory in bytes. `folder` contains the files
-    that are named by hashes."""
+    """A recorded launch. `module` is the gpu.module, "" if its name is not known; several
+    gpu.modules of one image have "+" between them. `image` is the hash of the image. `shared` is
+    the size of dynamic memory in bytes. `folder` contains the files that are named by hashes."""
 
     module: str
     kernel: str

@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from mgpu_rt._images import model
+from mgpu_rt._images.kernel_names import SEPARATOR
 from mgpu_rt._recordings.folder import LaunchFolder
 from mgpu_rt._recordings.launches import Argument, Block, RecordedLaunch
 from mgpu_rt._text import say
@@ -62,7 +63,7 @@ def recording(
         if later and later != error:
             raise NotRecorded(f"it failed with {later}")
         recorded = RecordedLaunch(
-            module=kernel.image.label[0],
+            module=SEPARATOR.join(kernel.image.modules),
             kernel=kernel.name,
             label=label,
             image=folder.keep(kernel.image.content),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mgpu_rt import _runtime
-from mgpu_rt._images.kernel_names import full_name, label_of, module_at
+from mgpu_rt._images.kernel_names import full_name, joined, label_of, modules_at
 from mgpu_rt._runtime import ffi, lib
 from mgpu_rt._text import printable
 from mgpu_rt.runtime import _library
@@ -78,11 +78,22 @@ class Image:
         return self.description.kernels_by_name if self.description else {}
 
     @functools.cached_property
-    def label(self) -> tuple[str, str]:
-        """Returns the gpu.module of the image, "" if the program's symbols do not name it, and the
-        digits of the image's hash that statistics show. The image must be at its address."""
+    def _origin(self) -> tuple[tuple[str, ...], str]:
+        """The image's gpu.modules, and the digits of its hash. The image must be at its address."""
         file, place, image_hash = _library.image_place(self.address) if self.content else ("", 0, 0)
-        return module_at(file, place), f"{image_hash >> 32:08x}" if image_hash else ""
+        return modules_at(file, place), f"{image_hash >> 32:08x}" if image_hash else ""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Returns the gpu.modules whose images have these bytes, in the program's order; () if the
+        program's symbols do not name them."""
+        return self._origin[0]
+
+    @property
+    def label(self) -> tuple[str, str]:
+        """Returns the name to show for the image's gpu.modules, "" if they are not known, and the
+        digits of the image's hash that statistics show."""
+        return joined(self.modules), self._origin[1]
 
     @functools.cached_property
     def is_constant(self) -> bool:
@@ -130,8 +141,10 @@ class LoadedKernel:
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
-        """Returns all names of the kernel, the plain name first."""
-        known = filter(None, self.image.label) if self.image else ()
+        """Returns all names of the kernel, the plain name first. With several gpu.modules, each
+        precedes the name in one of them."""
+        image = self.image
+        known = dict.fromkeys(filter(None, (*image.label, *image.modules))) if image else ()
         return (self.name, *(full_name(label, self.name) for label in known))
 
     @functools.cached_property

@@ -28,6 +28,19 @@ struct mgpu_memref {
     int64_t sizes_and_strides[];
 };
 
+static inline char *memref_first(const struct mgpu_memref *memref, int64_t element_bytes) {
+    return memref->aligned + memref->offset * element_bytes;
+}
+
+/* Returns the bytes of a memref's elements, without gaps between them. */
+static inline uint64_t memref_bytes(int64_t rank, const struct mgpu_memref *memref,
+                                    int64_t element_bytes) {
+    int64_t bytes = element_bytes;
+    for (int64_t i = 0; i < rank; i++)
+        bytes *= memref->sizes_and_strides[i];
+    return (uint64_t)bytes;
+}
+
 /* Descriptors of rank 1, returned by value (in memory that the caller provides). */
 struct mgpu_memref_float {
     float *allocated, *aligned;

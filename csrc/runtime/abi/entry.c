@@ -106,10 +106,12 @@ static void end_slow(const struct call *outer, const void *result) {
 #define MGPU_VOID(name, params, args, first, last, ...)                                            \
     SLOW(void, name, params, args, , , , NULL, __VA_ARGS__)                                        \
     EXPORT void name params {                                                                      \
-        if (LIKELY(load_acquire(&runtime_mode) == 0))                                              \
+        if (LIKELY(load_acquire(&runtime_mode) == 0)) {                                            \
             impl_##name args;                                                                      \
-        else                                                                                       \
+        } else {                                                                                   \
+            call_site = __builtin_return_address(0);                                               \
             slow_##name args;                                                                      \
+        }                                                                                          \
     }
 #include "../../abi.def"
 

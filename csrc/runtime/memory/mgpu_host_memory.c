@@ -40,10 +40,6 @@ void impl_mgpuMemHostUnregister(void *ptr) {
     lazy_visible(-1);
 }
 
-static char *first_element(const struct mgpu_memref *memref, int64_t element_bytes) {
-    return memref->aligned + memref->offset * element_bytes;
-}
-
 void impl_mgpuMemHostRegisterMemRef(int64_t rank, struct mgpu_memref *descriptor,
                                     int64_t elementSizeBytes) {
     const int64_t *sizes = descriptor->sizes_and_strides, *strides = sizes + rank;
@@ -55,14 +51,14 @@ void impl_mgpuMemHostRegisterMemRef(int64_t rank, struct mgpu_memref *descriptor
     }
     if (!dense)
         report_once(&strided, (long long)rank);
-    impl_mgpuMemHostRegister(first_element(descriptor, elementSizeBytes),
-                             (uint64_t)(count * elementSizeBytes));
+    impl_mgpuMemHostRegister(memref_first(descriptor, elementSizeBytes),
+                             memref_bytes(rank, descriptor, elementSizeBytes));
 }
 
 void impl_mgpuMemHostUnregisterMemRef(int64_t rank, struct mgpu_memref *descriptor,
                                       int64_t elementSizeBytes) {
     (void)rank;
-    impl_mgpuMemHostUnregister(first_element(descriptor, elementSizeBytes));
+    impl_mgpuMemHostUnregister(memref_first(descriptor, elementSizeBytes));
 }
 
 /* Returns the device pointer of host memory. As with stock, the pointer is for device 0, and device

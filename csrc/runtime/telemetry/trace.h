@@ -33,7 +33,7 @@ enum { TRACE_NO_KERNEL = UINT16_MAX };
     F(G, uint64_t, begin, )                                                                        \
     F(G, uint64_t, nanoseconds, )                                                                  \
     F(G, uint64_t, bytes, )                                                                        \
-    F(G, uint64_t, address, ) /* the block of an allocation or a free, or the pointer */           \
+    F(G, uint64_t, address, ) /* of the block or of registered memory, or the pointer */           \
     F(G, uint64_t, stream, )  /* HIP's handle; 0: the null stream, or it says nothing */           \
     F(G, uint32_t, thread, )                                                                       \
     F(G, uint16_t, kind, )                                                                         \
@@ -41,7 +41,7 @@ enum { TRACE_NO_KERNEL = UINT16_MAX };
     F(G, uint16_t, kernel, )                                                                       \
     F(G, uint16_t, detail, )                                                                       \
     F(G, uint16_t, error, ) /* HIP's error number, if the call failed */                           \
-    F(G, uint16_t, place, ) /* of an allocation: 1 + the row of the place; 0: unknown */
+    F(G, uint16_t, place, ) /* where memory began: 1 + the row of the place; 0: unknown */
 RECORD_STRUCT(trace_event, EVENT_FIELDS);
 
 enum { TRACE_EVENTS = 1 << 20, PLACES = 256 };

@@ -1,4 +1,5 @@
-"""Explains a memory fault from a recording: the block near an address, and the last launches."""
+"""Explains a memory fault from a recording: the block or the registered memory near an address, and
+the last launches."""
 
 from __future__ import annotations
 
@@ -21,7 +22,13 @@ _FAR = 1 << 30  # bytes from a block; such an address says little about the bloc
 #: address, and HIP 7 ends no process.
 _FAULTS = ("hipErrorIllegalAddress", "hipErrorLaunchFailure")
 
-_ALLOCATE, _FREE = "mgpuMemAlloc", "mgpuMemFree"
+_ALLOCATE, _FREE = ("mgpuMemAlloc",), ("mgpuMemFree",)
+_REGISTER = ("mgpuMemHostRegister", "mgpuMemHostRegisterMemRef")
+_UNREGISTER = ("mgpuMemHostUnregister", "mgpuMemHostUnregisterMemRef")
+_OTHER_ADDRESS = (
+    "  this is the memory's address on the host: the device may know it at another one, which "
+    "mgpuMemGetDeviceMemRef1dFloat returns (Int32 for i32); for other types use gpu.alloc and copy"
+)
 
 
 class Call(NamedTuple):
@@ -43,12 +50,24 @@ class Call(NamedTuple):
 
 @dataclass
 class _Block:
-    """Memory that the program held from one call to another."""
+    """Memory that the program held from one call to another: a block of the device's memory, or
+    memory of the host that it registered."""
 
     address: int
     bytes: int
-    allocated: Call
-    freed: Call | None = None
+    begun: Call
+    ended: Call | None = None
+
+    @property
+    def is_registered(self) -> bool:
+        return self.begun.name in _REGISTER
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """Returns what began and what ended, and the end's name."""
+        if self.is_registered:
+            return "registered", "unregistered", "the unregister"
+        return "allocated", "freed", "the free"
 
     def distance(self, address: int) -> int:
         """Returns how far an address is outside the block: negative before it, 0 within."""
@@ -124,20 +143,21 @@ def explained(path: str, found: Any, asked: int | None = None) -> list[str]:
 
 
 def _blocks(calls: Sequence[Call]) -> list[_Block]:
-    held: dict[int, _Block] = {}
+    held: dict[tuple[bool, int], _Block] = {}
     blocks = []
     for call in calls:
-        if call.name == _ALLOCATE and call.address:
-            held[call.address] = _Block(call.address, call.bytes, call)
-            blocks.append(held[call.address])
-        elif call.name == _FREE and call.address in held:
-            held.pop(call.address).freed = call
+        key = call.name in _REGISTER + _UNREGISTER, call.address
+        if call.name in _ALLOCATE + _REGISTER and call.address and not call.error:
+            held[key] = _Block(call.address, call.bytes, call)
+            blocks.append(held[key])
+        elif call.name in _FREE + _UNREGISTER and key in held and not call.error:
+            held.pop(key).ended = call
     return blocks
 
 
 def _block_of(blocks: Sequence[_Block], pointer: int, before: int) -> _Block | None:
     """Returns the newest block that contained an address."""
-    found = (b for b in reversed(blocks) if b.allocated.begin < before and not b.distance(pointer))
+    found = (b for b in reversed(blocks) if b.begun.begin < before and not b.distance(pointer))
     return next(found, None)
 
 
@@ -152,39 +172,56 @@ def _near(
         yield f"address {address:#x}: a null pointer, {address} bytes further"
         return
     if not blocks:
-        yield f"address {address:#x}: no allocation is recorded"
+        yield f"address {address:#x}: no allocation or registration is recorded"
         yield from [older] * bool(lost)
         return
     block = min(
-        reversed(blocks), key=lambda each: (abs(each.distance(address)), each.freed is not None)
+        reversed(blocks), key=lambda each: (abs(each.distance(address)), each.ended is not None)
     )
+    distance = block.distance(address)
+    far = abs(distance) >= _FAR
+    yield f"address {address:#x}: {_where(block, address)}"
+    if lost and (distance or block.ended):
+        yield older
+    if earlier := sum(not each.distance(address) and each is not block for each in blocks):
+        kind = "registration" if block.is_registered else "block"
+        yield f"  {earlier:,} earlier {kind}{'s' * (earlier != 1)} contained this address"
+    if distance and not far and address % _PAGE == 0:
+        yield "  the driver may name the beginning of a page: the access may be up to 4,095 further"
+    if block.is_registered and not far:
+        yield _OTHER_ADDRESS
+    began, ended, _ = block.words
+    yield f"  {began} {_when(block.begun)} by {_place(block)}"
+    yield f"  {ended} {_when(block.ended)}" if block.ended else f"  not {ended}"
+    yield from _given(calls, blocks, block)
+
+
+def _where(block: _Block, address: int) -> str:
+    """Returns where an address lies, as seen from a block."""
     distance = block.distance(address)
     where = f"{address - block.address:,} bytes into" if not distance else ""
     if distance:
         past = distance - 1
         where = f"{-distance:,} bytes before" if distance < 0 else f"{past:,} bytes past the end of"
     far = "far from every block; the nearest: " if abs(distance) >= _FAR else ""
-    block_at = f"a block of {block.bytes:,} bytes at {block.address:#x}"
-    yield f"address {address:#x}: {far}{where} {block_at}"
-    if lost and (distance or block.freed):
-        yield older
-    if earlier := sum(not each.distance(address) and each is not block for each in blocks):
-        yield f"  {earlier:,} earlier block{'s' * (earlier != 1)} contained this address"
-    if distance and not far and address % _PAGE == 0:
-        yield "  the driver may name the beginning of a page: the access may be up to 4,095 further"
-    yield f"  allocated {_when(block.allocated)} by {_place(block)}"
-    yield f"  freed {_when(block.freed)}" if block.freed else "  not freed"
+    kind = "registered memory" if block.is_registered else "a block"
+    return f"{far}{where} {kind} of {block.bytes:,} bytes at {block.address:#x}"
+
+
+def _given(calls: Sequence[Call], blocks: Sequence[_Block], block: _Block) -> Iterator[str]:
+    """Yields the newest calls that were given a block."""
     given = [
         call
         for call in calls
         if call.pointers
-        and call.begin > block.allocated.begin
+        and call.begin > block.begun.begin
         and any(_block_of(blocks, p, call.begin) is block for p in call.pointers)
     ]
     if not given:
         yield "  no recorded launch or copy was given it"
     for call in reversed(given[-_NEWEST:]):
-        late = ", after the free" if block.freed and call.begin > block.freed.begin else ""
+        is_late = block.ended and block.ended.begin < call.begin
+        late = f", after {block.words[2]}" if is_late else ""
         yield f"  given to {_name(call)} {_when(call)}{late}"
 
 
@@ -197,13 +234,14 @@ def _last_launches(calls: Sequence[Call], blocks: Sequence[_Block]) -> Iterator[
         yield f"  {_name(call)} {_when(call)}{running}"
         for pointer in dict.fromkeys(call.pointers):
             if block := _block_of(blocks, pointer, call.begin):
-                late = block.freed and block.freed.begin < call.begin
-                freed = ", freed before" if late else ""
-                yield f"    {pointer:#x}: {block.bytes:,} bytes from {_place(block)}{freed}"
+                kind = "registered by" if block.is_registered else "from"
+                late = block.ended and block.ended.begin < call.begin
+                ended = f", {block.words[1]} before" if late else ""
+                yield f"    {pointer:#x}: {block.bytes:,} bytes {kind} {_place(block)}{ended}"
 
 
 def _place(block: _Block) -> str:
-    return shown(block.allocated.place) or "the program"
+    return shown(block.begun.place) or "the program"
 
 
 def _name(call: Call) -> str:

@@ -92,6 +92,49 @@ def test_an_offset_in_workgroup_memory_is_no_address(tmp_path: Path) -> None:
     assert "mgpu-rt: address" not in done.stderr
 
 
+ON_HOST = {
+    "%m, %t0 = gpu.alloc async [%t] () : memref<256xf32>": """%m = memref.alloc() : memref<256xf32>
+    %any = memref.cast %m : memref<256xf32> to memref<*xf32>
+    gpu.host_register %any : memref<*xf32>""",
+    "[%t0]": "[%t]",
+    "%t2 = gpu.dealloc async [%t1] %m : memref<256xf32>": "",
+    "[%t2]": "[%t1]",
+    "274877906949": "1",
+}
+REGISTER = "gpu.host_register %any : memref<*xf32>"
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_registered_memory_is_named(is_late: bool, tmp_path: Path) -> None:
+    text = FAR.read_text()
+    for old, new in ON_HOST.items():
+        assert old in text
+        text = text.replace(old, new)
+    if is_late:
+        text = text.replace(REGISTER, f"{REGISTER}\n{REGISTER.replace('register', 'unregister')}")
+    (program := tmp_path / "host.mlir").write_text(text)
+    done = far("--trace", tmp_path / "t.json", program=program)
+    assert done.returncode == -6
+    ended = r"unregistered at [0-9.]+ ms" if is_late else "not unregistered"
+    late = ", after the unregister" if is_late else ""
+    before = ", unregistered before" if is_late else ""
+    told = re.search(
+        rf"""mgpu-rt: address (0x\w+): 0 bytes into registered memory of 1,024 bytes at \1
+mgpu-rt: {re.escape(faults._OTHER_ADDRESS)}
+mgpu-rt:   registered at [0-9.]+ ms by main\+0x\w+ \(host\+0x\w+\)
+mgpu-rt:   {ended}
+mgpu-rt:   given to fill in stream 1 at [0-9.]+ ms{late}
+mgpu-rt: the last launches, newest first, and their blocks:
+mgpu-rt:   fill in stream 1 at [0-9.]+ ms(, which had not returned)?
+mgpu-rt:     \1: 1,024 bytes registered by main\+0x\w+ \(host\+0x\w+\){before}
+""",
+        done.stderr,
+    )
+    assert told, done.stderr
+    asked = invoke("stats", str(tmp_path / "t.json"), "--address", told[1])
+    assert asked.output == told[0].replace("mgpu-rt: ", "")
+
+
 # ---- traces of other devices ----
 
 
@@ -106,6 +149,11 @@ def allocation(begin: float, address: int, size: int, place: str = "step+0x4") -
 
 def freed(begin: float, address: int) -> dict[str, Any]:
     return recorded.call("mgpuMemFree", begin, address=hex(address))
+
+
+def registration(begin: float, address: int, size: int, **args: Any) -> dict[str, Any]:
+    place = {"bytes": size, "address": hex(address), "place": "start+0x8"}
+    return recorded.call("mgpuMemHostRegister", begin, **place, **args)
 
 
 def explained(events: list[dict[str, Any]], address: int | None = None, lost: int = 0) -> list[str]:
@@ -193,6 +241,19 @@ def test_a_driver_without_an_address_leaves_the_launches() -> None:
         f"    {A:#x}: 1,000 bytes from step+0x4",
     ]
     assert explained(events[:2]) == []
+
+
+def test_a_registration_that_failed_or_is_near_is_told_as_such() -> None:
+    refused = registration(2, A, 1000, error="hipErrorInvalidValue")
+    assert "or registration is recorded" in explained([refused], A)[0]
+    past, other, *_ = explained([allocation(1, A, 1000), registration(2, B, 2000)], B + 2007)
+    assert past.endswith(f": 7 bytes past the end of registered memory of 2,000 bytes at {B:#x}")
+    assert other == faults._OTHER_ADDRESS
+    far = explained([registration(2, B, 2000)], 2**20)
+    assert "far from every block" in far[0] and faults._OTHER_ADDRESS not in far
+    unregistered = recorded.call("mgpuMemHostUnregister", 3, address=hex(B))
+    again = [registration(2, B, 2000), unregistered, registration(4, B, 1000)]
+    assert "  1 earlier registration contained this address" in explained(again, B)
 
 
 def test_an_address_is_hexadecimal(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that each allocation in a trace shows its place in the program."""
+"""Tests that each allocation and registration in a trace shows its place in the program."""
 
 from __future__ import annotations
 
@@ -67,3 +67,37 @@ def test_allocations_show_their_places(
     assert len(allocations) == 5 and len(set(allocations)) == 2
     named = re.compile(r"(weights|activations)\+0x[0-9a-f]+ \(program\+0x[0-9a-f]+\)")
     assert all(map(named.fullmatch, allocations))
+
+
+REGISTERS = """
+#include "program.h"
+
+static float values[1024];
+
+int main(void) {
+    struct { float *allocated, *aligned; int64_t offset, size, stride; } part = {
+        values, values, 16, 100, 1};
+    mgpuMemHostRegister(values, sizeof values);
+    mgpuMemHostUnregister(values);
+    mgpuMemHostRegisterMemRef(1, (void *)&part, sizeof(float));
+    mgpuMemHostUnregisterMemRef(1, (void *)&part, sizeof(float));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("backend", ["stub", "softgpu"])
+def test_registrations_show_their_memory(backend: str, tmp_path: Path) -> None:
+    recording = played(program(tmp_path, REGISTERS, "-O1"), tmp_path, backend)
+    calls = [
+        event["args"]
+        for event in json.loads(_record_json.trace(recording))["traceEvents"]
+        if event["name"].startswith("mgpuMemHost")
+    ]
+    first, *rest = (int(call["address"], 16) for call in calls)
+    assert [address - first for address in rest] == [0, 64, 64]
+    assert [call.get("bytes") for call in calls] == [4096, None, 400, None]
+    named = re.compile(r"main\+0x[0-9a-f]+ \(program\+0x[0-9a-f]+\)")
+    assert all(named.fullmatch(call["place"]) for call in calls[::2])
+    assert calls[0]["place"] != calls[2]["place"]
+    assert not any("place" in call for call in calls[1::2])

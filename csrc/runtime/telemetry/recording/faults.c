@@ -73,6 +73,21 @@ static void trace_pointer(const struct call *call, size_t row, const void *addre
                                     .stream = (uintptr_t)call->stream});
 }
 
+enum memory_life faults_memory_life(enum abi_index function) {
+    switch (function) {
+    case ABI_mgpuMemAlloc:
+    case ABI_mgpuMemHostRegister:
+    case ABI_mgpuMemHostRegisterMemRef:
+        return MEMORY_BEGINS;
+    case ABI_mgpuMemFree:
+    case ABI_mgpuMemHostUnregister:
+    case ABI_mgpuMemHostUnregisterMemRef:
+        return MEMORY_ENDS;
+    default:
+        return MEMORY_AS_BEFORE;
+    }
+}
+
 /* A memref is passed as two pointers, which are mostly equal, an offset, sizes and strides. */
 void faults_trace(const struct call *call, size_t row) {
     const uint64_t words = call->params ? words_of(row) : 0;
@@ -85,7 +100,7 @@ void faults_trace(const struct call *call, size_t row) {
             trace_pointer(call, row, value);
         last = value;
     }
-    if (call->to && call->function != ABI_mgpuMemFree)
+    if (call->to && faults_memory_life(call->function) == MEMORY_AS_BEFORE)
         trace_pointer(call, TRACE_NO_KERNEL, call->to);
     if (call->from)
         trace_pointer(call, TRACE_NO_KERNEL, call->from);

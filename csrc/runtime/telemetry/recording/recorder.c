@@ -265,22 +265,23 @@ static size_t count_details(const struct call *call, const void *result, uint64_
 
 static void trace_call(const struct call *call, const void *result, uint64_t nanoseconds,
                        size_t kernel) {
-    const bool allocates = call->function == ABI_mgpuMemAlloc;
-    const void *block = allocates                           ? *(void *const *)result
-                        : call->function == ABI_mgpuMemFree ? call->to
-                                                            : NULL;
+    const enum memory_life life = faults_memory_life(call->function);
+    const void *memory = call->function == ABI_mgpuMemAlloc ? *(void *const *)result
+                         : life == MEMORY_AS_BEFORE         ? NULL
+                                                            : call->to;
+    const bool begins = life == MEMORY_BEGINS && memory;
     trace_add(
         &(struct trace_event){.kind = TRACE_PROGRAM,
                               .function = (uint16_t)call->function,
                               .begin = call->begin,
                               .nanoseconds = nanoseconds,
                               .bytes = call->bytes,
-                              .address = (uintptr_t)block,
+                              .address = (uintptr_t)memory,
                               .kernel = (uint16_t)kernel,
                               .stream = call->in_stream ? (uintptr_t)call->stream : TRACE_NO_STREAM,
                               .detail = (uint16_t)call->how,
                               .error = (uint16_t)call->error,
-                              .place = allocates && block ? trace_place(call->site) : 0});
+                              .place = begins ? trace_place(call->site) : 0});
 }
 
 /* Misses are counted where they happen (stats_miss). Nothing bypasses a cache that is off. */

@@ -64,6 +64,11 @@ void faults_know_image(const struct image *image);
  * tell. `key` is the kernel's key in the counters. */
 void faults_know_kernel(hipFunction_t kernel, uint64_t key);
 
+/* Returns whether a function begins the life of memory (an allocation, a registration) or ends it
+ * (a free, an unregister). */
+enum memory_life { MEMORY_AS_BEFORE, MEMORY_BEGINS, MEMORY_ENDS };
+enum memory_life faults_memory_life(enum abi_index function);
+
 /* Traces the addresses that a call is about to pass: the kernel's arguments, or both ends of a
  * copy. `row` is the kernel's row in the counters. */
 void faults_trace(const struct call *call, size_t row);

@@ -39,6 +39,12 @@ RUNS = {
         "mgpu-rt {0} t.json --device softgpu far.mlir",
         (-6, "past the end of a block of 1,024 bytes"),
     ),
+    "a fault in registered memory": (
+        f"{RUN} --stats-json s.json registered.mlir",
+        r"mgpu-rt (run --trace )FILE records what lies there",
+        "mgpu-rt {0} t.json --device softgpu registered.mlir",
+        (-6, "0 bytes into registered memory of 16 bytes"),
+    ),
     "statistics in place of a trace": (
         f"{RUN} --stats-json s.json {PRINTS}; mgpu-rt stats s.json --address 7f0000000000",
         r"record them by (mgpu-rt run --trace) FILE",
@@ -252,6 +258,12 @@ GIVEN = {
     "the host's address of registered memory": (
         "mgpu-rt check registered.mlir",
         r"give the kernel the device's address, which (mgpuMemGetDeviceMemRef1dFloat) returns",
+        SEEN,
+        (0, "found no fault"),
+    ),
+    "the host's address of registered memory in a trace": (
+        f"{RUN} --trace t.json registered.mlir",
+        r"another one, which (mgpuMemGetDeviceMemRef1dFloat) returns \(Int32 for i32\)",
         SEEN,
         (0, "found no fault"),
     ),

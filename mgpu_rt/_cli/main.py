@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 try:
@@ -39,24 +41,35 @@ class Commands(click.Group):
         tolerate_encodings()
         return super().main(*arguments, **settings)
 
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        with _explained():  # this prints --help and --version
+            return super().make_context(*arguments, **settings)
+
     def invoke(self, ctx: click.Context) -> object:
-        try:
+        with _explained():
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None  # 128 + SIGINT
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # click ends the command
-            named = f"'{error.filename}': "
-            if error.filename is None and error.errno == errno.ENOENT:
-                is_here = error.strerror == os.strerror(errno.ENOENT)  # Python's own text names it
-                named = "the current folder: " if is_here else ""
-            elif error.filename is None:  # of stdout, whose text is still to be flushed
-                named = "stdout: "
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            raise CommandError(f"{named}{error.strerror or error}") from None
         return result
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turns Ctrl-C and the system's errors into the end of a command. Raises CommandError."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None  # 128 + SIGINT
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # click ends the command
+        named = f"'{error.filename}': "
+        if error.filename is None and error.errno == errno.ENOENT:
+            is_here = error.strerror == os.strerror(errno.ENOENT)  # Python's own text names it
+            named = "the current folder: " if is_here else ""
+        elif error.filename is None:  # of stdout, whose text is still to be flushed
+            named = "stdout: "
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise CommandError(f"{named}{error.strerror or error}") from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

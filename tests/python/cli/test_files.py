@@ -95,6 +95,9 @@ def test_a_fifo_is_no_rocm_runtime(place: Path) -> None:
         ("lower", FORUM, "--emit", "mlir", "-o", "-"),
         ("config",),
         ("config", "--path"),
+        ("--help",),
+        ("--version",),
+        ("check", "--help"),
     ],
     ids=lambda words: words[0],
 )
@@ -114,6 +117,7 @@ def test_a_full_disk_behind_stdout_is_reported(place: Path, words: tuple[str, ..
         ("stats", "stats", "1>&-"),
         ("compare", "stats", "stats", "1>&-"),
         ("config", "1>&-"),
+        ("--help", "1>&-"),
         ("lower", FORUM, "--emit", "mlir", "-o", "-", "1>&-"),
         ("lower", "-", "-o", "out", "0<&-"),
         ("stats", "missing", "0<&-", "1>&-"),

@@ -14,6 +14,7 @@ from mgpu_rt._cli import softgpu
 from mgpu_rt._cli.stats import faults
 from tests.support import command as commands
 from tests.support import recorded
+from tests.support.child import ROOT
 from tests.support.command import invoke
 
 FAR = Path(__file__).with_name("far.mlir")
@@ -133,6 +134,30 @@ mgpu-rt:     \1: 1,024 bytes registered by main\+0x\w+ \(host\+0x\w+\){before}
     assert told, done.stderr
     asked = invoke("stats", str(tmp_path / "t.json"), "--address", told[1])
     assert asked.output == told[0].replace("mgpu-rt: ", "")
+
+
+#: Fills the memory %seen in a kernel, and returns an element of %host.
+USES = """%c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %seven = arith.constant 7.0 : f32
+  gpu.launch blocks(%bx, %by, %bz) in (%gx = %c1, %gy = %c1, %gz = %c1)
+             threads(%tx, %ty, %tz) in (%sx = %n, %sy = %c1, %sz = %c1) {
+    memref.store %seven, %seen[%tx] : memref<?xf32>
+    gpu.terminator
+  }
+  %last = arith.subi %n, %c1 : index
+  %x = memref.load %host[%last] : memref<?xf32>
+  %r = arith.fptosi %x : f32 to i32"""
+
+
+def test_the_pages_example_of_registered_memory_runs(tmp_path: Path) -> None:
+    page = (ROOT / "docs/commands.md").read_text()
+    lines = page.partition("**Registered memory.**")[2].split("\n\n")[1]
+    text, uses = re.subn("….*…", lambda _: USES, lines.replace("@main()", "@main() -> i32"))
+    assert uses == 1
+    (program := tmp_path / "page.mlir").write_text(f"{text}\n  return %r : i32\n}}\n")
+    done = far(program=program)
+    assert done.returncode == 7, done.stderr
 
 
 # ---- traces of other devices ----

@@ -12,9 +12,20 @@ static int visible;          /* number of pieces of host memory to which kernels
 static bool possible = true; /* no kernel is unknown or prints, and the program holds one stream at
                               * a time */
 
+/* Returns true if kernels can write to host memory that the library knows; says so once. */
+static bool kernels_write_host_memory(void) {
+    static bool said;
+    if (LIKELY(!load_relaxed(&visible)))
+        return false;
+    if (!load_relaxed(&said) && !exchange_relaxed(&said, true))
+        report_verbose("MGPU_RT_SYNC=lazy waits at each synchronise while kernels can write memory "
+                       "of the host: registered memory, or memory of gpu.alloc host_shared");
+    return true;
+}
+
 static bool is_observable(const struct stream *stream) {
     return stream_state(stream) != STREAM_LIVE || !load_relaxed(&possible) ||
-           DOUBT(kernels_see_host_memory, load_relaxed(&visible)) || runtime_exiting() ||
+           DOUBT(kernels_see_host_memory, kernels_write_host_memory()) || runtime_exiting() ||
            !exclusive_hip() || device_shares_memory(stream->device);
 }
 

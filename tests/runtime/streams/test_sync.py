@@ -109,7 +109,7 @@ def test_the_library_says_that_lazy_has_no_effect(mgpu: Mgpu) -> None:
     assert mgpu.stderr().count(said) == 1
 
 
-@in_cases(("registered", "shared"), **LAZY)
+@in_cases(("registered", "shared"), **LAZY, MGPU_RT_VERBOSE="1")
 def test_lazy_waits_where_the_host_shares_memory(mgpu: Mgpu, how: str) -> None:
     function, data = forum(mgpu), mgpu.ffi.new("char[]", KIB)
     if how == "registered":
@@ -118,6 +118,8 @@ def test_lazy_waits_where_the_host_shares_memory(mgpu: Mgpu, how: str) -> None:
         data = mgpu.MemAlloc(KIB, mgpu.null, True)
     loop(mgpu, function)
     assert mgpu.count(SYNC) == 5
+    said = "=lazy waits at each synchronise while kernels can write memory of the host"
+    assert mgpu.stderr().count(said) == 1
     mgpu.MemHostUnregister(data) if how == "registered" else mgpu.MemFree(data, mgpu.null)
     loop(mgpu, function)
     assert mgpu.count(SYNC) == 5

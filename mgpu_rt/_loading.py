@@ -17,15 +17,21 @@ class NotFound(ImportError):
     name."""
 
 
+def parts(name: str) -> tuple[str, str]:
+    """Returns the module and the class that "package.module:Class" names. Raises NotFound."""
+    module, _, attribute = name.partition(":")
+    if not (module and attribute):
+        raise NotFound("it is not of the form package.module:Class, such as mine:Trace of mine.py")
+    return module, attribute
+
+
 def load_class(name: str, paths: Iterable[str] = ()) -> Any:
     """Returns the class that "package.module:Class" names. Python searches `paths` last, so no file
     in them replaces a module of Python or an installed package.
 
     Raises NotFound, or an exception that the import of the module raises.
     """
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        raise NotFound("it is not of the form package.module:Class, such as mine:Trace of mine.py")
+    module, attribute = parts(name)
     searched = list(dict.fromkeys(map(os.path.abspath, filter(None, paths))))
     sys.path += [path for path in searched if path not in sys.path]
     try:

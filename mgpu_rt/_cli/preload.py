@@ -100,14 +100,20 @@ def device_environment(device: str, base: Mapping[str, str]) -> dict[str, str]:
     return dict(base)
 
 
+def not_hip(base: Mapping[str, str]) -> str:
+    """Returns the reason why the path in MGPU_RT_HIP is no library. Returns "" if the variable is
+    unset, and for a name that the loader looks for."""
+    named = base.get("MGPU_RT_HIP", "")
+    return _hip_search.why_not(named) if "/" in named else ""
+
+
 def _without_hip(base: Mapping[str, str]) -> str:
     """Returns the reason why programs would find no HIP library; returns "" if no reason is
     known."""
-    named = base.get("MGPU_RT_HIP", "")
-    if "/" in named and (why := _hip_search.why_not(named)):
+    if why := not_hip(base):
         return why
     runtime()  # this looks for HIP
-    if named or _hip_search.find(base):
+    if base.get("MGPU_RT_HIP") or _hip_search.find(base):
         return ""
     return (
         "there is no HIP library (libamdhip64): install ROCm, or set MGPU_RT_HIP to its path, also "

@@ -9,6 +9,8 @@ devices.
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -56,6 +58,27 @@ def targets(base: Mapping[str, str]) -> list[str]:
     if wrong := [name for name in named if name not in TARGETS]:
         raise _missing(f"MGPU_RT_SOFTGPU={text}: '{wrong[0]}' is none of {', '.join(TARGETS)}")
     return named or [DEFAULT_TARGETS]
+
+
+#: Lets the device's driver library read its settings.
+_CONFIGURE = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).hsaKmtOpenKFD()"
+
+
+def unusable(base: Mapping[str, str]) -> list[str]:
+    """Returns a sentence about each value in MGPU_RT_SOFTGPU that is wrong. The device itself reads
+    the settings, without HIP."""
+    from mgpu_rt._cli import child
+
+    try:
+        targets(base)
+    except NoDevice as error:
+        return [error.message]
+    library = BUILD / "softgpu" / DRIVER
+    if not _items(base.get("MGPU_RT_SOFTGPU", ""))[1] or not library.exists():
+        return []
+    asked = [sys.executable, "-c", _CONFIGURE, str(library)]
+    said = child.run(asked, base, limit=60, **child.PIPES).stderr
+    return re.findall(r"^softgpu: (.+)", said, re.MULTILINE)
 
 
 def with_targets(names: str, base: Mapping[str, str]) -> str:

@@ -50,12 +50,37 @@ def test_config_shows_what_the_environment_says() -> None:
 
 def test_config_names_the_values_that_the_library_does_not_use() -> None:
     bad = {"MGPU_RT_MEMORY_LIMIT": "abc", "MGPU_RT_STREAM_LIMIT": "x", "MGPU_RT_CACHE": "of"}
-    good = {"MGPU_RT_MODULE_LIMIT": "7", "MGPU_RT_HIP": "/nowhere/hip", "MGPU_RT_SYNC": "lazy"}
+    good = {"MGPU_RT_MODULE_LIMIT": "7", "MGPU_RT_HIP": "libmine.so", "MGPU_RT_SYNC": "lazy"}
     result = invoke("config", **bad, **good)
     assert result.exit_code == 0
     lines = dict(line.split("=", 1) for line in result.stderr.splitlines())
     assert lines.keys() == {f"mgpu-rt: {variable}" for variable in bad}
     assert lines["mgpu-rt: MGPU_RT_STREAM_LIMIT"].endswith("is not a number from 0 on: 32 is used")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("SOFTGPU", "gfx91a", "'gfx91a' is none of gfx90a, "),
+        ("SOFTGPU", "gfx90a,treads=2", "'treads=2' is none of its settings (memory, "),
+        ("SOFTGPU", "memory=lots", "memory=lots: want a size of at least 16M"),
+        ("SOFTGPU", "gfx942,memory=1G", ""),
+        ("HIP", "/nowhere/hip.so", "MGPU_RT_HIP=/nowhere/hip.so: there is no such file"),
+        ("RUNTIME", "foo", "MGPU_RT_RUNTIME=foo: it is not of the form package.module:Class"),
+        ("RUNTIME", "mine:One,two", "MGPU_RT_RUNTIME=mine:One,two: it is not of the form "),
+        ("RUNTIME", "mine:One, mine:Two?nth=3", ""),
+        ("POLICY", "foo", "MGPU_RT_POLICY=foo: it is not of the form package.module:Class"),
+        ("TRACE", "1", "MGPU_RT_TRACE='1' is not a path: no trace is written"),
+        ("TRACE", "markers,on", "MGPU_RT_TRACE='on' is not a path: no trace is written"),
+        ("TRACE", "trace.record", ""),
+    ],
+)
+def test_config_names_a_value_that_ends_a_run(variable: str, value: str, said: str) -> None:
+    result = invoke("config", **{f"MGPU_RT_{variable}": value})
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert len(lines) == bool(said) and all(said in line for line in lines), lines
+    assert all(line.startswith("mgpu-rt: ") for line in lines)
 
 
 def test_a_start_imports_only_what_every_command_needs() -> None:

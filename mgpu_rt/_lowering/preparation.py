@@ -9,7 +9,9 @@ if the text contains such an operation, since some of them change other operatio
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from mgpu_rt._functions.types import split
 from mgpu_rt._lowering import host_memory
@@ -63,6 +65,8 @@ _WRONG = {
     "gpu.shuffle up": "says of each lane that its value is valid: compare the lane yourself",
     "gpu.shuffle idx": "counts the lanes of the whole wavefront, whatever the width",
 }
+#: The threads of a gpu.launch, up to its body.
+_THREADS = re.compile(r"\bgpu\.launch\b[^{}]*?\bthreads\s*\([^)]*\)\s*in\s*\(([^)]*)\)[^{}]*\{")
 _PARALLEL = re.compile(r"\bscf\.parallel\b")
 #: Loops of the host, what none of them may hold to become kernels, and passes for these.
 _LOOPS = re.compile(r"\bscf\.(?:parallel|forall)\b")
@@ -161,7 +165,7 @@ def preparation(text: str) -> Preparation:
             told.append(f"{found[0]} ({_line(text, found)}) becomes real arithmetic")
     if coroutines:
         told.append("async.* becomes coroutines")
-    reduces = {" ".join(each[0].split()): each for each in _REDUCES.finditer(text)}
+    reduces = {" ".join(each[0].split()): each for each in _wrong(text)}
     for name, where in reduces.items():
         told.append(f"{name} ({_line(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
     if found := _PASSES_ON.search(text):
@@ -172,6 +176,29 @@ def preparation(text: str) -> Preparation:
         )
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, bool(others), tuple(told))
+
+
+def _wrong(text: str) -> Iterator[re.Match[str]]:
+    """Yields the reductions, without each gpu.all_reduce whose gpu.launch surely suits it."""
+    for each in _REDUCES.finditer(text):
+        if each[0] != "gpu.all_reduce" or not _has_power_of_two(text, each.start()):
+            yield each
+
+
+def _has_power_of_two(text: str, at: int) -> bool:
+    """Returns whether constants give the gpu.launch around a place a power of two threads."""
+    *_, launch = None, *_THREADS.finditer(text, 0, at)
+    if not launch:
+        return False
+    depths = accumulate((c == "{") - (c == "}") for c in text[launch.end() : at])
+    before = text[: launch.start()].rpartition("func.func")[2]
+    sizes = [
+        re.findall(rf"{re.escape(name)}\s*=\s*(?:arith\.constant\s+(\d+)\b)?", before) or [""]
+        for name in re.findall(r"=\s*(%[\w$.-]+)", launch[1])
+    ]
+    constants = [int(size or 0) for found in sizes for size in found]
+    is_known = bool(constants) and min(depths, default=0) >= 0
+    return is_known and all(n.bit_count() == 1 for n in constants)
 
 
 def _get_tokens(text: str, first: re.Match[str], as_written: re.Match[str] | None) -> str:

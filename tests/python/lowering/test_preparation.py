@@ -274,6 +274,41 @@ def test_wrong_code_for_reductions_is_told(operation: str, said: str) -> None:
     assert "(line 2): for AMD's GPUs MLIR's code " in told and said in told
 
 
+SUMS = """func.func @main(%n: index) {
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  gpu.launch blocks(%a, %b, %c) in (%g = %c1, %h = %c1, %i = %c1)
+             threads(%d, %e, %f) in (%x = %c64, %y = %c1, %z = %c1) {
+    %s = gpu.all_reduce add %d uniform {} : (index) -> index
+    gpu.terminator
+  }
+  return
+}
+"""
+OUTSIDE = """gpu.module @k {
+  gpu.func @f(%d: index) kernel {
+    %s = gpu.all_reduce add %d uniform {} : (index) -> index
+    gpu.return
+  }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        (SUMS, False),
+        (SUMS.replace("constant 64", "constant 96"), True),
+        (SUMS.replace("%x = %c64", "%x = %n"), True),
+        (SUMS.replace("%c64 = arith.constant 64 :", "%c64 = arith.addi %n, %n :"), True),
+        (SUMS + SUMS.replace("@main", "@other").replace("constant 64", "constant 96"), True),
+        (SUMS + OUTSIDE, True),
+        (OUTSIDE, True),
+    ],
+)
+def test_a_reduction_of_a_known_power_of_two_is_right(text: str, is_told: bool) -> None:
+    assert any("power of two" in said for said in preparation(text).told) is is_told
+
+
 @pytest.mark.parametrize(
     ("complaint", "is_advised"),
     [

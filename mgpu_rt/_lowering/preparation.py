@@ -233,7 +233,7 @@ def _on_the_host(text: str) -> list[str]:
     host = host_memory.without_launches(text)[0]
     if loops := list(_LOOPS.finditer(host)):
         first = loops[0]
-        told.append(f"{first[0]} ({_line(host, first)}) becomes plain loops")
+        told.append(f"{_become(f'{first[0]} ({_line(host, first)})', len(loops))} plain loops")
         if not any(_NOT_IN_KERNELS.search(host_memory.block(host, each.end())) for each in loops):
             told[-1] += (
                 f": for a kernel, {_LOOPS_TO_KERNELS[first[0]]} --gpu-map-parallel-loops "
@@ -251,6 +251,11 @@ def _on_the_host(text: str) -> list[str]:
             f"GPU's memory, which the host may not reach: {use}"
         )
     return told
+
+
+def _become(first: str, count: int) -> str:
+    """Returns the subject and the verb of a sentence on operations, of which `first` is named."""
+    return f"{first} and {count - 1:,} more become" if count > 1 else f"{first} becomes"
 
 
 def _strided(text: str) -> re.Match[str] | None:
@@ -291,10 +296,11 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
         )
     on_host = _on_host(in_host)
     if all(is_host for _, is_host, _ in on_host):
+        own = f"{where} on the host's own memory"
         return [*passes, HOST_LOOPS], [
             *told,
-            f"{where} on the host's own memory becomes host loops: for kernels, allocate by "
-            "gpu.alloc and copy by gpu.memcpy",
+            f"{_become(own, len(on_host))} host loops: for kernels, allocate by gpu.alloc and copy "
+            "by gpu.memcpy",
         ]
     parallel = _PARALLEL.search(in_host)
     if other := next((each for each, is_host, _ in on_host if is_host), parallel):
@@ -304,7 +310,8 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
             f"{other[0]} ({_line(in_host, other)}){place}: MLIR's passes would make a kernel of "
             f"it, as of {mine[0]} ({_line(in_host, mine)}): write it as loops of scf.for"
         )
-    told.append(f"{where} becomes kernels")
+    kernels = "kernels" if len(on_host) > 1 else "a kernel"
+    told.append(f"{_become(where, len(on_host))} {kernels}, with one thread a workgroup")
     if registered := next(((each, memref) for each, _, memref in on_host if memref), None):
         each, memref = registered
         told.append(

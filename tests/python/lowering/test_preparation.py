@@ -204,7 +204,21 @@ def test_parallel_loops_of_the_host_are_told() -> None:
 def test_loops_that_become_no_kernels_get_no_advice_to_make_some(loop: str) -> None:
     """MLIR's passes fail for a launch in such a loop, and leave a loop that reduces as it is."""
     (told,) = preparation(loop).told
-    assert told.endswith("(line 1) becomes plain loops")
+    assert "(line 1) " in told and told.endswith(" plain loops")
+
+
+def test_a_sentence_counts_the_operations() -> None:
+    alloc = "%a = gpu.alloc () : memref<4xf32>\n"
+    workgroups = "with one thread a workgroup"
+    (told, _) = preparation(alloc + FILL.format("%a")).told
+    assert told == f"linalg.fill (line 2) becomes a kernel, {workgroups}"
+    (told, _) = preparation(alloc + 10 * FILL.format("%a")).told
+    assert told == f"linalg.fill (line 2) and 9 more become kernels, {workgroups}"
+    (told,) = preparation(alloc.replace("gpu.alloc ", "memref.alloc") + 2 * FILL.format("%a")).told
+    assert told.startswith("linalg.fill (line 2) on the host's own memory and 1 more become host")
+    loop = "scf.forall (%i) in (4) {\n}\n"
+    (told,) = preparation(2 * loop).told
+    assert told.startswith("scf.forall (line 1) and 1 more become plain loops: for a kernel, ")
 
 
 @pytest.mark.parametrize(

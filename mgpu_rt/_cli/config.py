@@ -7,8 +7,6 @@ import shlex
 
 import click
 
-from mgpu_rt._cli.errors import CommandError
-
 
 @click.command()
 @click.option(
@@ -44,23 +42,6 @@ def _building() -> tuple[str, str, str]:
     )
 
 
-def _senseless() -> list[str]:
-    """Returns a sentence about each value that the library does not use. A small program's first
-    call prints them, without HIP and Python."""
-    from mgpu_rt import _hip_search
-    from mgpu_rt._cli import child, hip_devices, options
-
-    quiet = dict.fromkeys(("MGPU_RT_POLICY", "MGPU_RT_RUNTIME", "MGPU_RT_STATS"), "")
-    trace = os.environ.get("MGPU_RT_TRACE", "").removeprefix("markers,")
-    quiet["MGPU_RT_TRACE"] = trace if trace in ("1", "on") else ""  # a path would get a file
-    alone = {**os.environ, **quiet, "MGPU_RT_HIP": os.devnull}
-    try:
-        ended = child.run([_hip_search.probe()], alone, limit=hip_devices.TIMEOUT, **child.PIPES)
-    except CommandError:  # an incomplete installation, which doctor explains
-        return []
-    return options.SENSELESS.findall(ended.stderr)
-
-
 def _unusable() -> list[str]:
     """Returns a sentence about each value that names no device, no HIP library, or no class."""
     from mgpu_rt import _loading
@@ -85,5 +66,5 @@ def _show_options() -> None:
         click.secho(f"{option.variable}={option.value()}", bold=option.is_set(), nl=False)
         click.echo("  (from the environment)" if option.is_set() else "")
         click.echo(indented(option.meaning))
-    for sentence in [*options.misspelt(), *_senseless(), *_unusable()]:
+    for sentence in [*options.misspelt(), *options.senseless(), *_unusable()]:
         click.echo(f"mgpu-rt: {sentence}", err=True)

@@ -74,12 +74,20 @@ def _explained() -> Iterator[None]:
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(mgpu_rt.__version__, prog_name="mgpu-rt")
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Run, measure, check and compile MLIR's programs for GPUs.
 
     The programs run with a libmlir_rocm_runtime.so that caches modules, functions, streams and
     memory.
     """
+    command = ctx.invoked_subcommand
+    is_set = any(name.startswith("MGPU_RT_") for name in os.environ)
+    if command in ("run", "check", "compare", "diff") and is_set:  # the import takes time
+        from mgpu_rt._cli import options
+
+        for sentence in options.ignored(command):
+            click.echo(f"mgpu-rt: {sentence}", err=True)
 
 
 for command in (

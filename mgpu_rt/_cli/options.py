@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mgpu_rt import _layout
+from mgpu_rt._cli.errors import CommandError
 
 #: Variables that other parts read: overrides.py, csrc/cuhip, softgpu/src/check.
 _OF_OTHERS = ("MGPU_RT_RUN_OPTIONS", "MGPU_RT_CUDA", "MGPU_RT_CHECK_UNINITIALISED")
@@ -48,4 +49,32 @@ def misspelt(environ: Mapping[str, str] = os.environ) -> list[str]:
         near = difflib.get_close_matches(name.removeprefix("MGPU_RT_"), names, 1)
         meant = f"do you mean {names[near[0]]}?" if near else "`mgpu-rt config` lists them all"
         sentences.append(f"{name} is set, but there is no such option: {meant}")
+    return sentences
+
+
+def senseless() -> list[str]:
+    """Returns a sentence about each value that the library does not use. A small program's first
+    call prints them, without HIP and Python."""
+    from mgpu_rt import _hip_search
+    from mgpu_rt._cli import child, hip_devices
+
+    quiet = dict.fromkeys(("MGPU_RT_POLICY", "MGPU_RT_RUNTIME", "MGPU_RT_STATS"), "")
+    trace = os.environ.get("MGPU_RT_TRACE", "").removeprefix("markers,")
+    quiet["MGPU_RT_TRACE"] = trace if trace in ("1", "on") else ""  # a path would get a file
+    alone = {**os.environ, **quiet, "MGPU_RT_HIP": os.devnull}
+    try:
+        ended = child.run([_hip_search.probe()], alone, limit=hip_devices.TIMEOUT, **child.PIPES)
+    except CommandError:  # an incomplete installation, which doctor explains
+        return []
+    return SENSELESS.findall(ended.stderr)
+
+
+def ignored(command: str) -> list[str]:
+    """Returns a sentence about each variable that has no effect on the program of a command. The
+    library in the program prints those about other values."""
+    sentences = misspelt()
+    if command == "check" and os.environ.get("MGPU_RT_CACHE"):
+        wrong = (text for text in senseless() if text.startswith("MGPU_RT_CACHE="))
+        why = "check on the emulated GPU ignores it"
+        sentences += [f"{text.removesuffix(': on is used')}: {why}" for text in wrong]
     return sentences

@@ -85,10 +85,8 @@ def run(
     mgpu_rt preloaded too. Status 2: the command could not prepare the run; the message gives the
     reason. Status 127 and 126, as from a shell: PROGRAM is missing, or cannot be executed.
     """
-    from mgpu_rt._cli import executable, files, options, overrides, preload, recording
+    from mgpu_rt._cli import executable, files, overrides, preload, recording
 
-    for sentence in options.misspelt():
-        click.echo(f"mgpu-rt: {sentence}", err=True)
     promised = parameters.promised(exclusive, lazy)
     if stats or stats_json or trace or fail_on_error:
         recording.must_have_no_file(os.environ)

@@ -83,6 +83,22 @@ def test_config_names_a_value_that_ends_a_run(variable: str, value: str, said: s
     assert all(line.startswith("mgpu-rt: ") for line in lines)
 
 
+@pytest.mark.parametrize("words", ["run", "check", "compare --", "diff"])
+def test_a_misspelt_variable_is_named_once(words: str) -> None:
+    result = invoke(*words.split(), "./no-such-program", MGPU_RT_CAHCE="off")
+    said = "MGPU_RT_CAHCE is set, but there is no such option: do you mean MGPU_RT_CACHE?"
+    assert result.stderr.count(said) == 1, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("of", ["staging: check on the emulated GPU ignores it"]), ("off", [])]
+)
+def test_check_names_a_bad_value_that_it_replaces(value: str, said: list[str]) -> None:
+    result = invoke("check", "./no-such-program", MGPU_RT_CACHE=value)
+    lines = [line for line in result.stderr.splitlines() if "MGPU_RT_CACHE" in line]
+    assert len(lines) == len(said) and all(map(str.endswith, lines, said)), lines
+
+
 def test_a_start_imports_only_what_every_command_needs() -> None:
     """At start mgpu-rt imports only modules that all commands need. A command that needs other
     modules imports these modules when the command runs. The test imports click and locale first,

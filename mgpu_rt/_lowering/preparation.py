@@ -74,8 +74,8 @@ _NOT_IN_KERNELS = re.compile(
     r"(?<![\w#!.@%])(?:gpu|async)\.|\bcall\b|\binit\b|\bscf\.(?:parallel|forall)\b"
 )
 _LOOPS_TO_KERNELS = {
-    "scf.parallel": "run mlir-opt",
-    "scf.forall": "take away its mapping, and run mlir-opt --scf-forall-to-parallel",
+    "scf.parallel": "run mlir-opt-22",
+    "scf.forall": "take away its mapping, and run mlir-opt-22 --scf-forall-to-parallel",
 }
 
 OUTLINE = "gpu-kernel-outlining"
@@ -129,7 +129,7 @@ def preparation(text: str) -> Preparation:
     if wrong := _GENERIC_FORM.search(text):
         raise ValueError(
             f"{wrong[1]} ({_line(text, wrong)}) is in MLIR's generic form, which mgpu-rt does "
-            "not read: run mlir-opt without -mlir-print-op-generic before"
+            "not read: run mlir-opt-22 without -mlir-print-op-generic before"
         )
     if wrong := _strided(text):
         raise ValueError(
@@ -285,7 +285,7 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
     where = f"{first[0]} ({_line(in_host, first)})"
     if _TENSORS.search(in_host):
         raise ValueError(
-            f"{where}: the program has tensors, which have no place in memory: run mlir-opt "
+            f"{where}: the program has tensors, which have no place in memory: run mlir-opt-22 "
             "--one-shot-bufferize=bufferize-function-boundaries before, and use memrefs of "
             "gpu.alloc for what kernels read and write"
         )

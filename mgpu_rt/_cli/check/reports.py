@@ -160,8 +160,8 @@ def _other(report: Report) -> list[str]:
     elif _group(other) == _group(report):
         advice = (
             "nothing orders the two waves: a gpu.barrier between the accesses would, outside of "
-            "any branch, so that all threads reach it; a value that is read, changed and stored "
-            "again needs memref.atomic_rmw"
+            "any branch, so that all threads reach it (in a loop, also one at the end of each "
+            "round); a value that is read, changed and stored again needs memref.atomic_rmw"
         )
     else:
         advice = (
@@ -206,7 +206,10 @@ def _origin(report: Report) -> list[str]:
     return [f"loaded at {_code(other)}", f"from {at} of {place or _within(report)}"]
 
 
-_NO_WRITER = "only kernels, copies and fills count: no store of host code to a GPU's memory does"
+_NO_WRITER = (
+    "nothing wrote the first of them: only kernels, copies and fills count, and no store of host "
+    "code to a GPU's memory"
+)
 
 
 def _writer(other: Report) -> list[str]:
@@ -290,8 +293,7 @@ def _use(report: Report) -> str:
         return _USE[report["use"]]
     undefined = report["undefined"]
     parts = f"{undefined:,} of them, from 0x{report['address']:x} on,"
-    verb = "derive" if "other" in report else "hold"
-    does = verb + ("s" if undefined == 1 else "") + (" from" if "other" in report else "")
+    does = "holds or derives from" if undefined == 1 else "hold or derive from"
     return f"copies {_bytes(report['bytes'])} to the host; {parts} {does} values that nothing wrote"
 
 

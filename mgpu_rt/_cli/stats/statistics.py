@@ -240,7 +240,8 @@ class Statistics:
         """Returns what no table shows: sentences about calls of the driver that were not counted,
         about graphs and about memory."""
         lazy = f"MGPU_RT_SYNC=lazy postponed {self.postponed} synchronises" * bool(self.postponed)
-        told = (self.uncounted, self.graphs.summary, self.made.summary, self.kept.summary, lazy)
+        graphs = "" if self.is_stock else self.graphs.summary
+        told = (self.uncounted, graphs, self.made.summary, self.kept.summary, lazy)
         return [sentence for sentence in told if sentence]
 
     @property

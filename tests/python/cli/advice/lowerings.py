@@ -14,7 +14,7 @@ LOWERINGS = {
     ),
     "tensors": (
         f"{RUN} tensors.mlir",
-        r"run mlir-opt (--one-shot-bufferize=\S+) before",
+        r"run mlir-opt-22 (--one-shot-bufferize=\S+) before",
         f"mlir-opt-22 {{0}} tensors.mlir -o buffers.mlir && {RUN} buffers.mlir",
         (16, "becomes host loops"),
     ),
@@ -96,13 +96,13 @@ LOWERINGS = {
     ),
     "loops that are parallel": (
         f"{RUN} parallel.mlir",
-        r"becomes plain loops: for a kernel, run mlir-opt (--\S+ --\S+) before",
+        r"becomes plain loops: for a kernel, run mlir-opt-22 (--\S+ --\S+) before",
         f"mlir-opt-22 {{0}} parallel.mlir -o p.mlir && {RUN} --stats p.mlir",
         (7, "mgpuLaunchKernel"),
     ),
     "loops for all": (
         f"{RUN} forall.mlir",
-        r"for a kernel, take away its (mapping), and run mlir-opt (--\S+ --\S+ --\S+) before",
+        r"for a kernel, take away its (mapping), and run mlir-opt-22 (--\S+ --\S+ --\S+) before",
         "sed '/gpu.block/s/ {{{0}.*//' forall.mlir > f.mlir && "
         f"mlir-opt-22 {{1}} f.mlir -o p.mlir && {RUN} --stats p.mlir",
         (7, "mgpuLaunchKernel"),

@@ -76,7 +76,7 @@ def unusable(base: Mapping[str, str]) -> list[str]:
     library = BUILD / "softgpu" / DRIVER
     if not _items(base.get("MGPU_RT_SOFTGPU", ""))[1] or not library.exists():
         return []
-    asked = [sys.executable, "-c", _CONFIGURE, str(library)]
+    asked = [sys.executable, "-I", "-c", _CONFIGURE, str(library)]
     said = child.run(asked, base, limit=60, **child.PIPES).stderr
     return re.findall(r"^softgpu: (.+)", said, re.MULTILINE)
 

@@ -370,3 +370,22 @@ def test_a_loop_of_many_launches_keeps_its_stack(llvm: int, tmp_path: Path) -> N
     program.write_text(LOOP)
     done = command("run", "--device", "hip", "--llvm", llvm, program)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("chip", "features"),
+    [
+        ("gfx90a", ""),
+        ("gfx90a:xnack+", "+xnack"),
+        ("gfx90a:sramecc+:xnack-", "+sramecc,-xnack"),
+    ],
+)
+def test_a_chip_may_be_written_as_hip_writes_it(chip: str, features: str) -> None:
+    made = pipelines.pipeline(22, chip)
+    assert (made.chip, made.features) == ("gfx90a", features)
+
+
+@pytest.mark.parametrize("chip", ["gfx90a:xnack", "sm_90:xnack+"])
+def test_a_wrong_feature_is_refused(chip: str) -> None:
+    with pytest.raises(ValueError, match="feature"):
+        pipelines.pipeline(22, chip)

@@ -81,12 +81,11 @@ def main(ctx: click.Context) -> None:
     The programs run with a libmlir_rocm_runtime.so that caches modules, functions, streams and
     memory.
     """
-    command = ctx.invoked_subcommand
     is_set = any(name.startswith("MGPU_RT_") for name in os.environ)
-    if command in ("run", "check", "compare", "diff") and is_set:  # the import takes time
-        from mgpu_rt._cli import options
+    if ctx.invoked_subcommand in ("run", "check", "compare", "diff") and is_set:
+        from mgpu_rt._cli import options  # takes time
 
-        for sentence in options.ignored(command):
+        for sentence in options.misspelt():
             click.echo(f"mgpu-rt: {sentence}", err=True)
 
 

@@ -67,14 +67,3 @@ def senseless() -> list[str]:
     except CommandError:  # an incomplete installation, which doctor explains
         return []
     return SENSELESS.findall(ended.stderr)
-
-
-def ignored(command: str) -> list[str]:
-    """Returns a sentence about each variable that has no effect on the program of a command. The
-    library in the program prints those about other values."""
-    sentences = misspelt()
-    if command == "check" and os.environ.get("MGPU_RT_CACHE"):
-        wrong = (text for text in senseless() if text.startswith("MGPU_RT_CACHE="))
-        why = "check on the emulated GPU ignores it"
-        sentences += [f"{text.removesuffix(': on is used')}: {why}" for text in wrong]
-    return sentences

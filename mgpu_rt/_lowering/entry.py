@@ -60,13 +60,11 @@ def executable(
         return [*object_files.tools(pipeline), toolchain.compiler(), binutils]
 
     kept = cache.kept(stem, "", key, tools, lambda: _build(text, pipeline, entry), executable=True)
-    if not os.access(kept, os.X_OK):  # a copy of the cache may have lost the mode
-        kept.chmod(0o755)
-        if not os.access(kept, os.X_OK):
-            raise ValueError(
-                f"{kept.parent.parent} is mounted with noexec: set XDG_CACHE_HOME to a folder from "
-                "which programs run"
-            )
+    if not os.access(kept, os.X_OK):
+        raise ValueError(
+            f"{kept.parent.parent} is mounted with noexec: set XDG_CACHE_HOME to a folder from "
+            "which programs run"
+        )
     return kept, needed
 
 

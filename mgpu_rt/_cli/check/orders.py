@@ -12,8 +12,8 @@ WARNINGS = ("early-free", "never-destroyed", "unordered", "crowded")
 
 def is_warning(report: Report) -> bool:
     """Returns True if the fault changes no results: neither with LLVM's own library nor with this
-    one. Both wait inside a copy to pageable memory."""
-    return report["kind"] in WARNINGS or report.get("awaited") == "yes"
+    one. HIP waits for a copy to pageable memory."""
+    return report["kind"] in WARNINGS or report.get("memory") == "pageable"
 
 
 def stream(side: Report) -> str:
@@ -178,8 +178,6 @@ def _missing_wait(report: Report) -> str:
             f"{_WAIT} is missing. HIP waits until a copy to pageable memory has ended, but not for "
             "a copy to registered memory"
         )
-    if report["awaited"] == "yes":
-        return f"{_WAIT} is missing. HIP waits for it inside a later copy to pageable memory"
     if report["forgiven"] == "yes":
         return (
             f"{_WAIT} is missing. LLVM's own library waits at the free that follows, and this "

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import click
+
 from mgpu_rt import _hip_search
-from mgpu_rt._cli import overrides, preload, softgpu
+from mgpu_rt._cli import options, overrides, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
 #: The variable that names the file to which the device writes reports (softgpu/src/check/report.c).
@@ -72,10 +74,19 @@ def _emulated(device: str) -> dict[str, str]:
     result["HSA_DISABLE_FRAGMENT_ALLOCATOR"] = "1"
     # With this value of MGPU_RT_CACHE the runtime caches no memory: each mgpuMemFree calls HIP and
     # waits for the device. So each access to freed memory is a use after free.
+    _tell_ignored(result.get("MGPU_RT_CACHE", ""))
     result["MGPU_RT_CACHE"] = "modules,functions,streams"
     result["LD_LIBRARY_PATH"] = f"{checker.parent}:{result['LD_LIBRARY_PATH']}"
     result["LD_PRELOAD"] = f"{_checker(HOST).name}:{result['LD_PRELOAD']}"
     return result
+
+
+def _tell_ignored(caches: str) -> None:
+    """Prints a line if MGPU_RT_CACHE has a wrong value, which check replaces."""
+    for text in options.senseless() if caches else ():
+        if text.startswith("MGPU_RT_CACHE="):
+            wrong = text.removesuffix(": on is used")
+            click.echo(f"mgpu-rt: {wrong}: check on the emulated GPU ignores it", err=True)
 
 
 def exit_status(status: int, failed: int) -> int:

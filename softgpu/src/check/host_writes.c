@@ -70,8 +70,6 @@ static void report_write(const struct host_write *write, const struct place *pla
     softgpu_report_number(&report, "count", place->count);
     softgpu_report_text(&report, "which", write == &place->latest ? "last" : "one");
     softgpu_report_text(&report, "memory", write->memory);
-    softgpu_report_text(&report, "awaited",
-                        softgpu_host_awaited(write->op, SOFTGPU_LIBRARY) ? "yes" : "no");
     softgpu_report_text(&report, "forgiven",
                         softgpu_host_awaited(write->op, SOFTGPU_STOCK) ? "yes" : "no");
     softgpu_report_end(&report);

@@ -3,8 +3,6 @@ because MLIR would lower them wrongly."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from mgpu_rt._lowering import pipelines
@@ -18,7 +16,6 @@ from mgpu_rt._lowering.preparation import (
     advice,
     preparation,
 )
-from tests.support import lower
 
 FILL = "linalg.fill ins(%z : f32) outs({} : memref<4xf32>)\n"
 LAUNCH = "gpu.launch blocks(%x, %y, %z) in (%g = %n) threads(%u, %v, %w) in (%b = %n) {\n%s}\n"

@@ -80,9 +80,7 @@ def test_calls_in_order_are_no_fault_on_a_gpu() -> None:
 
 def test_a_free_that_waits_only_with_stock_is_named() -> None:
     """The program reads too early with this library, and the warning says how it would not."""
-    (said,) = orders.notes(
-        {"kind": "missing-wait", "memory": "registered", "awaited": "no", "forgiven": "yes"}
-    )
+    (said,) = orders.notes({"kind": "missing-wait", "memory": "registered", "forgiven": "yes"})
     assert "host code needs a gpu.wait before it reads what the GPU wrote" in said
 
 
@@ -541,6 +539,27 @@ def test_a_free_orders_nothing(before: str, after: str, kinds: list[str], tmp_pa
     found = re.findall(r"error: .*\[(\w+-\w+)\]", done.stderr)
     assert (found, done.returncode) == (kinds, len(kinds)), done.stderr
     assert ("LLVM's own library waits at a free between them" in done.stderr) == bool(kinds)
+
+
+def test_an_early_free_is_found_behind_another_free(tmp_path: Path) -> None:
+    """Only LLVM's own library waits at the other free."""
+    text = BETWEEN.format(before="%a0 = gpu.wait async [%s2]", after="[%s2]").replace(
+        "gpu.memcpy async [%t0] %host, %block : memref<?xi32>, memref<?xi32>",
+        "gpu.dealloc async [%t0] %block : memref<?xi32>",
+    )
+    done = check("--", built(text.replace("gpu.dealloc %block : memref<?xi32>", ""), tmp_path))
+    assert re.findall(r"warning: .*\[(early-\w+)\]", done.stderr) == ["early-free"], done.stderr
+
+
+def test_a_copy_waits_for_earlier_work(tmp_path: Path) -> None:
+    """HIP waits for a copy to pageable memory, and so for the launch before it on its stream."""
+    page = "%page = memref.alloc(%n) : memref<?xi32>"
+    copy = "%t3 = gpu.memcpy async [%t2] %page, %d : memref<?xi32>, memref<?xi32>"
+    words = {"memory": f"{SHARED}\n  {page}", "work": LAUNCH, "rounds": 1, "freed": copy}
+    text = KERNEL_WRITES.format(end=DESTROY, after="", **words)
+    done = check("--", built(text, tmp_path), **THREADS, MGPU_RT_CHECK_UNINITIALISED="off")
+    assert done.returncode not in (1, 2) and "error: " not in done.stderr, done.stderr
+    assert "warning: nothing waits for the copy to the host on stream 1 [missing" in done.stderr
 
 
 def test_a_free_orders_no_launches(tmp_path: Path) -> None:

@@ -278,14 +278,16 @@ _WORDS: dict[str, Callable[[Report], str]] = {
     ),
     "other_accesses": lambda r: _OTHERS_ACCESS[r["other"]["access"]],
     "unawaited": lambda r: orders.unawaited(r),
-    "more": lambda r: _more(r["count"] - 1),
+    "more": lambda r: _more(r["count"] - 1, f"{r['object']} {r['last']}"),
 }
 
 
-def _more(count: int) -> str:
+def _more(count: int, last: str) -> str:
     if not count:
         return ""
-    return f", nor {'are' if count > 1 else 'is'} {count:,} more created there"
+    if count == 1:
+        return f", nor is {last}, created there"
+    return f", nor are {count:,} more created there, up to {last}"
 
 
 def _use(report: Report) -> str:

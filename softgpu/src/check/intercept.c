@@ -58,10 +58,11 @@ struct softgpu_place softgpu_call_begins(void) {
 
 enum { MOST_PLACES = 4096 };
 
-/* Holds the number of living objects that one place has created, and the first of these objects. */
+/* Holds the number of living objects that one place has created, the first of these objects, and
+ * the number of the last. */
 static struct living {
     const char *what;
-    unsigned count;
+    unsigned count, last;
     struct softgpu_object first;
 } living[MOST_PLACES];
 static unsigned places;
@@ -78,8 +79,10 @@ static void count_living(const char *what, const struct softgpu_object *object) 
     if (n == MOST_PLACES)
         return;
     if (n == places)
-        living[places++] = (struct living){what, 0, *object};
+        living[places++] = (struct living){.what = what, .first = *object};
     living[n].count++;
+    if (object->number > living[n].last)
+        living[n].last = object->number;
     if (object->number < living[n].first.number)
         living[n].first = *object;
 }
@@ -91,6 +94,7 @@ static void report_living(const struct living *of) {
     softgpu_report_text(&report, "object", of->what);
     softgpu_report_number(&report, "number", of->first.number);
     softgpu_report_number(&report, "count", of->count);
+    softgpu_report_number(&report, "last", of->last);
     softgpu_report_end(&report);
 }
 

@@ -311,7 +311,8 @@ def test_a_report_says_how_many_streams_and_copies_of_one_place_it_stands_for() 
     done = check("--", sys.executable, "-c", LEFT)
     assert done.returncode == 0, done.stderr
     assert "nothing waits for the last of 3 copies to the host on stream 3 [" in done.stderr
-    assert "stream 1 is never destroyed, nor are 2 more created there [" in done.stderr
+    more = ", nor are 2 more created there, up to stream 3 ["
+    assert f"stream 1 is never destroyed{more}" in done.stderr
     assert done.stderr.endswith(f"\nmgpu-rt: 2 warnings{UNEXAMINED}\n")
 
 
@@ -439,6 +440,19 @@ WAITS = """%w0 = gpu.wait async
   %d, %w1 = gpu.alloc async [%w0] (%n) : memref<?xi32>
   %w2 = gpu.memset async [%w1] %d, %x : memref<?xi32>, i32
   gpu.wait [%w2]"""
+
+
+def test_reports_number_streams_by_creation(tmp_path: Path) -> None:
+    """Each round also creates and destroys a stream. HIP may use its handle again."""
+    again = """gpu.wait [%t0]
+    %u0 = gpu.wait async
+    %t2 ="""
+    words = {"memory": SHARED, "freed": "", "end": "", "after": "", "rounds": 4}
+    text = KERNEL_WRITES.format(work=LAUNCH.replace("%t1", "%u0"), **words)
+    done = check("--", built(text.replace("%t2 =", again), tmp_path), **THREADS)
+    assert "kernel increment on stream 8, wrote" in done.stderr
+    more = ", nor are 3 more created there, up to stream 8 ["
+    assert f"stream 2 is never destroyed{more}" in done.stderr
 
 
 CROWD = """

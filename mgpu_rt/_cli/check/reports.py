@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,15 +96,8 @@ def text(report: Report) -> str:
         said += [f"  {line}" for line in _instruction(report)]
     if place := report.get("place"):
         said.append(f"  {_called(report)} by {_place(place)}")
-    for what in ("made", "ended"):
-        if report["kind"] not in ("never-destroyed", "crowded") and report.get(what):
-            done = "created" if what == "made" else "destroyed"
-            said.append(f"  {report['object']} {report['number']} {done} by {_place(report[what])}")
-    if before := report.get("before"):
-        said.append(
-            f"  or {report['object']} {before}, which had this handle before, destroyed by "
-            f"{_place(report['ended_before'])}"
-        )
+    if report["kind"] not in ("never-destroyed", "crowded"):
+        said += [f"  {line}" for line in _life(report)]
     if report["kind"] == "uninitialised":
         said += [f"  {line}" for line in _origin(report)]
     elif report["kind"] == "unordered":
@@ -127,6 +120,19 @@ def _called(report: Report) -> str:
     if report["kind"] == "never-destroyed":
         return "created"
     return f"{report['op']} on {orders.stream(report)}" if "op" in report else "called"
+
+
+def _life(report: Report) -> Iterator[str]:
+    """Yields where the report's stream or event was created and destroyed, and where an earlier one
+    with its handle was destroyed."""
+    for what, done in (("made", "created"), ("ended", "destroyed")):
+        if report.get(what):
+            yield f"{report['object']} {report['number']} {done} by {_place(report[what])}"
+    if before := report.get("before"):
+        yield (
+            f"or {report['object']} {before}, which had this handle before, destroyed by "
+            f"{_place(report['ended_before'])}"
+        )
 
 
 def _instruction(report: Report) -> list[str]:
@@ -231,8 +237,9 @@ TEXTS = {
     "early-unregister": "{call} unregisters memory that {other_op} uses",
     "unordered": "{long_kernel} ran longer than a minute, for which check waits after each launch: "
     "from there on, check has not examined the order of streams",
-    "crowded": "{call} creates stream {number} while 255 exist: check does not examine its order, "
-    "nor that of later ones, until the program destroys streams",
+    "crowded": "{call} creates stream {number} while 255 others exist or have work that nothing "
+    "waited for: check does not examine its order, nor that of later ones, until the program waits "
+    "for streams and destroys them",
     "stopped": "{text}",
     "double-free": "{call} frees memory that was freed before",
     "free-inside": "{call} frees by an address that is not the allocation's first",

@@ -466,6 +466,7 @@ func.func @main() {
   return
 }
 """
+CROWDED = "creates stream 256 while 255 others exist or have work that nothing waited for: "
 
 
 @pytest.mark.parametrize(("many", "kinds"), [(255, []), (300, ["crowded"])])
@@ -474,7 +475,35 @@ def test_streams_that_check_cannot_order_are_told(
 ) -> None:
     done = check("--", built(CROWD.replace("MANY", str(many)), tmp_path), **THREADS)
     assert re.findall(r"\[(\w+(?:-\w+)?)\]", done.stderr) == [*kinds, "never-destroyed"]
-    assert ("creates stream 256 while 255 exist" in done.stderr) == bool(kinds)
+    assert (CROWDED in done.stderr) == bool(kinds)
+
+
+#: Each round fills a block on a stream, and destroys the stream.
+CROWD_DESTROYED = """
+func.func private @mgpuStreamDestroy(!llvm.ptr)
+func.func @main() {
+  %none = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %many = arith.constant 400 : index
+  %zero = arith.constant 0 : i32
+  scf.for %i = %none to %many step %one {
+    %block = gpu.alloc host_shared () : memref<1xi32>
+    %t0 = gpu.wait async
+    %t1 = gpu.memset async [%t0] %block, %zero : memref<1xi32>, i32
+    END
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_destroyed_streams_crowd_until_a_wait(waits: bool, tmp_path: Path) -> None:
+    """One stream exists at a time: without the wait, check must remember its work."""
+    end = "gpu.wait [%t1]" if waits else DESTROY.replace("%t2", "%t1")
+    done = check("--", built(CROWD_DESTROYED.replace("END", end), tmp_path), **THREADS)
+    assert (CROWDED in done.stderr) is not waits, done.stderr
+    assert "which had this handle before" not in done.stderr
 
 
 def test_a_free_on_another_stream_is_no_wait_of_the_host(tmp_path: Path) -> None:

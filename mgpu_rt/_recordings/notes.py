@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from mgpu_rt._images.kernel_names import full_name
@@ -18,16 +19,17 @@ LOST = "lost"  # the empty file that says that a launch could not be recorded
 
 class Note(Record):
     """Records each launch in this process's folder, which lies within the folder `output`. `whole`
-    is a list in JSON of launches, each a kernel's full name and the launch's number. If the list is
-    not empty, only these launches are recorded, with all of their memory."""
+    is a file that lists launches in JSON, each as a kernel's full name and the launch's number. If
+    it is given, only these launches are recorded, with all of their memory."""
 
     output: str = "notes"
     nth: int = 0
-    whole: str = "[]"
+    whole: str = ""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._whole = {(name, number) for name, number in json.loads(self.whole)}
+        listed = json.loads(Path(self.whole).read_bytes()) if self.whole else ()
+        self._whole = {(name, number) for name, number in listed}
         self._numbers: Counter[str] = Counter()
 
     def on_launch(self, launch: Launch) -> None:

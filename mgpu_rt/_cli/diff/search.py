@@ -27,7 +27,10 @@ from mgpu_rt._recordings.replay import Recording
 from mgpu_rt._text import shown
 from mgpu_rt.runtime._objects import Image
 
-BATCH = 16  # launches that one more run of each side records completely, with a tolerance
+# With a tolerance, one more run of each side records this much memory completely, and at least this
+# many launches. A run takes the program's time, so few runs are better than little memory.
+ROOM, BATCH = 1 << 28, 16
+WHOLE = "whole"  # the file that lists the launches to record completely
 
 Launches = Sequence[RecordedLaunch]
 
@@ -68,7 +71,10 @@ def run(side: Side, folder: Path, whole: Iterable[tuple[str, int]] = ()) -> tupl
     terminal.step(f"{'again' if whole else 'first run'}: {side.name}, on {side.device}")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700)
-    settings = {"output": folder, "whole": json.dumps([*whole])}
+    settings: dict[str, object] = {"output": folder}
+    if whole := [*whole]:
+        settings["whole"] = folder / WHOLE  # the list may be too long for a variable
+        (folder / WHOLE).write_text(json.dumps(whole))
     runtime = {"MGPU_RT_RUNTIME": overrides.variable([f"{notes.__name__}:Note"], settings)}
     streams = {"stdin": subprocess.DEVNULL, "stdout": sys.stderr.fileno()}
     ended = child.run(side.command, preload.with_library(side.environment) | runtime, **streams)
@@ -183,30 +189,52 @@ def _first(
 ) -> tuple[Pair | None, list[Difference]]:
     """Returns the first pair whose difference exceeds the tolerance, recorded completely, and the
     elements that differ. Raises CommandError."""
-    size = 1 if allowed.is_exact else BATCH  # without a tolerance, each bit counts
-    for begin in range(0, len(candidates), size):
-        batch = candidates[begin : begin + size]
-        again = (_again(side, [p[at] for p in batch], work) for at, side in enumerate(sides, 1))
-        for pair, *launches in zip(batch, *again, strict=True):
-            whole = Pair(pair.number, *launches)
+    # Without a tolerance, each bit counts, so the first pair differs.
+    batches = ([pair] for pair in candidates) if allowed.is_exact else _batches(candidates)
+    for batch in batches:
+        again = [_again(side, [p[at] for p in batch], work) for at, side in enumerate(sides, 1)]
+        for pair in batch:
+            found = (_repeated(*one) for one in zip(sides, pair[1:], again, strict=True))
+            whole = Pair(pair.number, *found)
             if elements := _elements(whole, allowed):
                 return whole, elements
     return None, []
 
 
-def _again(side: Side, launches: Launches, work: Path) -> Launches:
-    """Runs a side again, and returns the launches with all of their memory. Raises CommandError if
-    the side has other memory than in its first run."""
+def _batches(candidates: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """Yields the pairs that one run of each side records."""
+    batch: list[Pair] = []
+    used = 0
+    for pair in candidates:
+        size = 2 * sum(block.size for block in pair.before.blocks)  # before and after the launch
+        if len(batch) >= BATCH and used + size > ROOM:
+            yield batch
+            batch, used = [], 0
+        batch.append(pair)
+        used += size
+    if batch:
+        yield batch
+
+
+Again = Mapping[tuple[str, int], RecordedLaunch]
+
+
+def _again(side: Side, launches: Launches, work: Path) -> Again:
+    """Runs a side again, and returns the launches with all of their memory."""
     found, _ = run(side, work / f"{side.name}-again", [*map(_key, launches)])
-    later = {_key(launch): launch for launch in found}
-    for was in launches:
-        now = later.get(_key(was))
-        if now is None or _hashes(now) != _hashes(was):
-            raise CommandError(
-                f"{side.name} is not deterministic: {_name(was)} has other memory in a second run; "
-                "mgpu-rt check finds races, but not that the host wrote nothing"
-            )
-    return [later[_key(was)] for was in launches]
+    return {_key(launch): launch for launch in found}
+
+
+def _repeated(side: Side, was: RecordedLaunch, again: Again) -> RecordedLaunch:
+    """Returns a launch of a side's later run. Raises CommandError if the launch has other memory
+    than in the first run."""
+    now = again.get(_key(was))
+    if now is None or _hashes(now) != _hashes(was):
+        raise CommandError(
+            f"{side.name} is not deterministic: {_name(was)} has other memory in a second run; "
+            "mgpu-rt check finds races, but not that the host wrote nothing"
+        )
+    return now
 
 
 def _hashes(launch: RecordedLaunch) -> list[tuple[str, str]]:

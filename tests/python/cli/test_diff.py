@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -176,6 +177,56 @@ def test_only_memory_that_a_side_wrote_is_a_candidate(
     pair = Pair(1, *(launch("k", found=found, left=left) for found, left in (mine, theirs)))
     assert search._written_otherwise(pair) == is_candidate
     assert len([*search._inputs(pair)]) == inputs
+
+
+# ---- the number of runs ----
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Launches that the sides "before" and "after" repeat; each run adds its side to the list."""
+    made: list[str] = []
+
+    def run(side: search.Side, _: Path, whole: object = ()) -> Any:
+        made.append(side.name)
+        left = "b" if side.name == "before" else "c"
+        return [launch("k", number, left) for number in range(1, 501)], False
+
+    monkeypatch.setattr(search, "run", run)
+    monkeypatch.setattr(RecordedLaunch, "content", lambda _, name: CONTENTS.get(name, b""))
+    return made
+
+
+CONTENTS = {"b": struct.pack("4f", 1, 2, 3, 4), "c": struct.pack("4f", 1.001, 2, 3, 4)}
+SIDES = [search.Side(name, ["p"], "softgpu", {}) for name in ("before", "after")]
+NEARLY = Allowed(0.01, 0, "f32")
+
+
+def test_runs_do_not_grow_with_the_launches_that_differ_within_the_tolerance(
+    runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "_holes", lambda *_: ())  # no image was recorded
+    lines, status = search.search(SIDES, NEARLY, tmp_path)
+    assert (status, runs) == (0, ["before", "after"] * 2)
+    assert "500 launches compared: equal within the tolerance; " in lines[2]
+
+
+def test_a_run_records_no_more_memory_than_there_is_room_for() -> None:
+    large = dataclasses.replace(launch("k"), blocks=(Block(0, search.ROOM // 40, "a", "b"),))
+    huge = dataclasses.replace(launch("k"), blocks=(Block(0, search.ROOM, "a", "b"),))
+    pairs = [Pair(n, each, each) for n, each in enumerate([large] * 50 + [huge] * 20, 1)]
+    sizes = [len(batch) for batch in search._batches(pairs)]
+    assert sizes == [20, 20, search.BATCH, search.BATCH - 2]
+    assert not [*search._batches([])]
+
+
+def test_launches_behind_the_first_that_differs_may_change(runs: list[str], tmp_path: Path) -> None:
+    pairs = [Pair(n, launch("k", n, "b"), launch("k", n, "c")) for n in (1, 2)]
+    pairs[1] = pairs[1]._replace(after=launch("k", 2, "another"))
+    found, _ = search._first(SIDES, Allowed(0.0001, 0, "f32"), pairs, tmp_path)
+    assert found and found.number == 1
+    with pytest.raises(CommandError, match="after is not deterministic: launch 2"):
+        search._first(SIDES, NEARLY, pairs, tmp_path)
 
 
 # ---- launches of other sizes ----

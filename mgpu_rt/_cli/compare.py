@@ -56,7 +56,7 @@ def compare(
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
     stock's behaviour and with the cache; the program's output goes to stderr, at the end of each
     run. A line says whether the outputs are equal, and another if the exit statuses differ. The
-    ratio is the time before divided by the time after.
+    ratio is the time before divided by the time after; without a GPU there is none.
     "–" stands for a value that was not counted, and for the ratio of fewer than 100 calls. If calls
     failed, graphs ran or the sides made different calls, totals have no ratio, and rows with
     differing counts have none.
@@ -100,7 +100,7 @@ def compare(
     else:
         names = ("before", "after") if len(files) == 2 else ("this run",)
         sides = [Side(name, read(file), file) for name, file in zip(names, files, strict=True)]
-        told = [tables.ONCE] if len(files) == 2 else []
+        told = [tables.ONCE] if tables.has_ratios(sides) else []
     if page:
         _write(page, program, sides, told)
     if page != "-" and len(files) != 1:
@@ -118,7 +118,7 @@ def _measured(
 
     from mgpu_rt._cli import source
     from mgpu_rt._cli.stats import runs, tables
-    from mgpu_rt._cli.stats.statistics import devices
+    from mgpu_rt._cli.stats.statistics import warning
 
     given = {name: os.environ[name] for name in _FOR_CACHES if os.environ.get(name)}
     if given.get("MGPU_RT_CACHE") == "off":
@@ -137,10 +137,13 @@ def _measured(
     ending = runs.status_sentence(found, again)
     stopped = bool(ending) and tables.made_other_calls(side.run for side in sides)
     seconds = ([run.seconds for run in each] for each in found)
-    warning = next((one.warning for one in devices(side.run for side in sides)), "")
-    warning = "a side stopped early, so no gain is shown" if stopped else warning
+    why = warning(side.run for side in sides)
+    why = "a side stopped early, so no gain is shown" if stopped else why
     told = [ending] if ending else []
-    told.append(tables.ONCE if repeat == 1 else runs.sentence(*seconds, warning))
+    if repeat > 1:
+        told.append(runs.sentence(*seconds, why))
+    elif tables.has_ratios(sides):
+        told.append(tables.ONCE)
     if "MGPU_RT_SYNC" in variables and not sides[-1].run.postponed:
         told.append(runs.NEVER_LAZY)
     check = source.command_to_run(program, chosen, "check")

@@ -42,7 +42,7 @@ def lines(result: Result, file: str = "") -> list[str]:
         f"HIP:      {device['hip']}, {reports}, driver {device['driver']}{times}",
         f"library:  mgpu_rt {result.mgpu_rt}; {result.seconds:.0f} s{_ended(result)}",
         f"right:    {verdict(result)}",
-        *(_loop(program, llvm, sides) for (program, llvm), sides in by_side(result.fast).items()),
+        *(_loop(*loop, sides, bool(times)) for loop, sides in by_side(result.fast).items()),
         *(f"untimed:  {why}" for why in result.untimed),
         f"file:     {file or 'none; --json FILE keeps this, to be sent'}",
     ]
@@ -56,10 +56,10 @@ def _ended(result: Result) -> str:
     return f"; ended early: {result.ended}" if result.ended else ""
 
 
-def _loop(program: str, llvm: int, sides: dict) -> str:
+def _loop(program: str, llvm: int, sides: dict, is_emulated: bool) -> str:
     stock, library = sides[STOCK], sides["library"]
+    gain = "" if is_emulated else f", {stock.us / library.us:.1f} times as fast"
     return (
         f"time:     {ITERATION[program]} ({program}, LLVM {llvm}): {duration(1000 * stock.us)} "
-        f"with stock's behaviour, {duration(1000 * library.us)} with the library, "
-        f"{stock.us / library.us:.1f} times as fast"
+        f"with stock's behaviour, {duration(1000 * library.us)} with the library{gain}"
     )

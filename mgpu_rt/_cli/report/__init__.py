@@ -16,7 +16,7 @@ from mgpu_rt._cli import files
 from mgpu_rt._cli.errors import CommandError
 from mgpu_rt._cli.report.advice import advice, plural, untimed
 from mgpu_rt._cli.stats import tables
-from mgpu_rt._cli.stats.statistics import Statistics, devices, total
+from mgpu_rt._cli.stats.statistics import Statistics, devices, total, warning
 from mgpu_rt._cli.stats.tables import Side
 from mgpu_rt._packages import need
 from mgpu_rt._text import NONE, duration, printable, shortened
@@ -36,12 +36,11 @@ def write(out: str, sides: Sequence[Side], notes: Sequence[str] = ()) -> None:
 
 def document(sides: Sequence[Side], notes: Sequence[str] = ()) -> str:
     last = sides[-1]
-    warnings = sorted({device.warning for device in devices(s.run for s in sides)} - {""})
     program = last.run.processes[0].program if last.run.processes else Path(last.source).stem
     return _render(
         program=shortened(program),
         failures=[f"{s.name}: {'; '.join(s.run.failures)}." for s in sides if s.run.failed],
-        warnings=warnings,
+        warning=warning(side.run for side in sides),
         outcome=_outcome(sides),
         quiet=[*(f"On {d.description}." for d in devices(s.run for s in sides)), *notes],
         bars=_bars(sides),

@@ -262,6 +262,11 @@ def devices(runs: Iterable[Statistics]) -> list[Device]:
     return list({(device.name, device.hip): device for device in known}.values())
 
 
+def warning(runs: Iterable[Statistics]) -> str:
+    """Returns a note if a run's device is emulated; returns "" if none is."""
+    return next((device.warning for device in devices(runs) if device.warning), "")
+
+
 def read(path: str | Path) -> Statistics:
     """Reads a statistics file or a recording. Raises CommandError."""
     content = files.read(str(path), HOW_TO_GET)

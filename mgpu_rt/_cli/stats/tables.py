@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import NamedTuple, TypeVar
 
-from mgpu_rt._cli.stats.statistics import Cache, Counter, Memory, Statistics, devices, total
+from mgpu_rt._cli.stats.statistics import (
+    Cache,
+    Counter,
+    Memory,
+    Statistics,
+    devices,
+    total,
+    warning,
+)
 from mgpu_rt._text import NONE, columns, printable, shown, size
 
 
@@ -62,7 +70,7 @@ PURPOSE = (
 
 LATER = (
     "Stock waits for the GPU in mgpuMemFree and mgpuStreamDestroy. This library waits in a later "
-    "call, so compare the totals."
+    "call."
 )
 
 FAILED = "Calls failed, so the times of the calls do not compare."
@@ -150,8 +158,13 @@ def _marked(title: str, sides: Sequence[Side]) -> str:
     return f"{title} (a graph's count once)" if has_graphs and title in _IN_GRAPHS else title
 
 
+def has_ratios(sides: Sequence[Side]) -> bool:
+    """Returns whether the times of two sides compare: those of an emulated device are chance."""
+    return len(sides) > 1 and not warning(side.run for side in sides)
+
+
 def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, Counter]]) -> Table:
-    is_one = len(sides) == 1
+    compare_times = has_ratios(sides)
     is_other_work = title in _ASKED or bool(incomparable(side.run for side in sides))
 
     def row(name: str, counters: Sequence[Counter | None]) -> tuple[str, ...]:
@@ -159,14 +172,14 @@ def _counters(title: str, sides: Sequence[Side], layers: Sequence[Mapping[str, C
         times = [f"{counter.ns / 1e6:.3f}" if counter else NONE for counter in counters]
         compares = counts[0] == counts[-1] or not is_other_work
         last = factor(ratio(counters[0], counters[-1])) if compares else NONE
-        return (name, *counts, *times, *([] if is_one else [last]))
+        return (name, *counts, *times, *([last] if compare_times else []))
 
     rows = [row(shown(name), [c.get(name) for c in layers]) for name in _ordered(layers)]
     sums = row("total", [summed(layer) for layer in layers])
-    if not is_one and incomparable(side.run for side in sides):
+    if compare_times and incomparable(side.run for side in sides):
         sums = (*sums[:-1], NONE)
     heads = [*_heads("calls", sides), *_heads("ms", sides)]
-    return Table((_marked(title, sides), *heads, *([] if is_one else ["ratio"])), rows, sums)
+    return Table((_marked(title, sides), *heads, *(["ratio"] * compare_times)), rows, sums)
 
 
 def _heads(unit: str, sides: Sequence[Side]) -> list[str]:
@@ -264,7 +277,8 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
     if len(sides) > 1:
         yield from filter(None, (_endings(sides), _processes(sides), _reason(sides)))
         tables = ((layer(sides[0].run), layer(sides[-1].run)) for layer in _LAYERS.values())
-        if any(_are_few(one[name], other.get(name)) for one, other in tables for name in one):
+        few = (_are_few(one[name], other.get(name)) for one, other in tables for name in one)
+        if has_ratios(sides) and any(few):
             yield FEW
         if _waits_later(sides[0].run, sides[-1].run):
             yield LATER
@@ -339,11 +353,10 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
 
 def _devices(sides: Sequence[Side]) -> Iterator[str]:
     """Shows the devices of all sides; equal devices share one line."""
-    found = devices(side.run for side in sides)
-    for device in found:
+    for device in devices(side.run for side in sides):
         yield f"on:     {shown(device.description)}"
-    for warning in dict.fromkeys(device.warning for device in found if device.warning):
-        yield f"        {warning}"
+    if told := warning(side.run for side in sides):
+        yield f"        {told}"
 
 
 def factor(value: float | None) -> str:

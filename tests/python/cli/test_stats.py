@@ -25,6 +25,7 @@ from tests.support import known, recorded
 from tests.support.child import STUB, library
 from tests.support.command import command, invoke
 from tests.support.compiled import compile_c
+from tests.support.pages import Page
 from tests.support.programs import STOCK, build
 
 LAUNCHES = 20
@@ -243,6 +244,7 @@ def test_compare_runs_a_program_twice(forum: Path) -> None:
     assert (result.returncode, result.stderr) == (0, "x\n" * 4)
     assert cells(result.stdout)["hipModuleLoadData"][:2] == [str(LAUNCHES), "1"]
     assert "the median of 2 runs a side. From HIP's start to the last end: before " in result.stdout
+    assert not re.search(r"\bratio\b", result.stdout)
 
 
 @pytest.mark.check
@@ -431,6 +433,26 @@ def test_a_comparison_names_processes_that_did_not_end(tmp_path: Path) -> None:
 def test_no_gain_is_named_without_a_gpu() -> None:
     said = sentence([2.0, 2.2, 2.1, 2.1], [1.0, 1.1, 1.05, 1.05], "EMULATED: no GPU was timed")
     assert said.endswith("EMULATED: no GPU was timed") and "times as fast" not in said
+
+
+@pytest.mark.parametrize("emulated", ["before", "after"])
+def test_without_a_gpu_a_comparison_has_no_ratios(tmp_path: Path, emulated: str) -> None:
+    """Ratios of an emulated device's times are chance. The numbers of calls and the times stay."""
+    runs = {"before": recorded.stock(), "after": recorded.statistics()}
+    for run in runs.values():
+        run["abi"]["mgpuMemset"] = {"calls": 99, "ns": 990}
+    said = compare(tmp_path, **runs)
+    assert "mgpuStreamCreate 100 100 1.000 0.010 100 " in said
+    assert "fewer than 100 calls" in said and "Each side ran once" in said
+    runs[emulated]["device"] = {"name": "softgpu gfx90a (emulated)", "hip": "5.2"}
+    said = compare(tmp_path, **runs)
+    paths = [str(tmp_path / f"{name}.json") for name in runs]
+    page = invoke("compare", "--report", "-", *paths).stdout
+    assert "mgpuStreamCreate 100 100 1.000 0.010 mgpu" in said
+    for text in (said, page):
+        assert "EMULATED: no GPU was timed" in text
+        assert not re.search(r"\bratio\b|fewer than|ran once|--repeat", text)
+    assert Page(page).tables["Calls of the program"]["mgpuStreamCreate"][-2:] == ["1.000", "0.010"]
 
 
 def compare(tmp_path: Path, before: dict, after: dict) -> str:

@@ -258,6 +258,7 @@ BY_STOCK = dataclasses.replace(BY_US, side=result.STOCK)
 
 ASKED = run.Request()
 ALL = result.Part("programs", 3, 3, 3)
+TIMES = {result.STOCK: 90.0, "library": 10.0}
 
 
 NONE, SOME = result.Part("sequences", 2), result.Part("sequences", 2, 2, 1, [BY_STOCK, BY_US])
@@ -310,6 +311,15 @@ def test_a_loop_whose_calls_fail_has_no_time() -> None:
     assert not measured.fast
     assert len(measured.untimed) == len(fast.LOOPS)
     assert any(line.startswith("untimed:  ") for line in summary.lines(measured))
+
+
+@pytest.mark.parametrize(("driver", "is_told"), [("6.12", True), (machine.EMULATED, False)])
+def test_a_gain_is_named_only_on_a_gpu(driver: str, is_told: bool) -> None:
+    sides = [result.Timing("forum", 22, side, us, us, us, 9) for side, us in TIMES.items()]
+    found = found_so(fast=sides, device={**dict.fromkeys(DEVICE, 1), "driver": driver})
+    (line,) = (line for line in summary.lines(found) if line.startswith("time:  "))
+    assert ("9.0 times as fast" in line) is is_told
+    assert "90.0 µs with stock's behaviour, 10.0 µs with the library" in line
 
 
 def test_nothing_is_played_once_nvidias_driver_has_ended() -> None:

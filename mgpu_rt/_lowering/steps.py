@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from mgpu_rt._lowering import toolchain
@@ -65,27 +66,26 @@ def _rocm(llvm: int) -> Iterator[Path]:
 
 
 def script(steps: Sequence[Step], source: str, out: str) -> str:
-    """Returns the steps as shell commands that read ``source`` and write ``out``; "-" stands for
-    stdin or stdout. A comment takes the place of each edit."""
-    lines = []
+    """Returns the steps as a shell script that reads ``source`` and writes ``out``; "-" stands for
+    stdin or stdout. A comment takes the place of each edit. The script ends at the first step that
+    fails: no pipe joins the steps, because a shell ignores the failures before the last "|"."""
+    lines = ["set -e", "scratch=$(mktemp -d)", "trap 'rm -r \"$scratch\"' EXIT"]
     rocm = next((step.rocm for step in steps if step.rocm), 0)
     if rocm:
-        lines += ["ROCM_PATH=$(mktemp -d) && export ROCM_PATH", 'mkdir -p "$ROCM_PATH/llvm/bin"']
+        lines += ['export ROCM_PATH="$scratch"', 'mkdir -p "$scratch/llvm/bin"']
         for place, part in _rocm_parts(rocm).items():
-            lines.append(f'ln -s {shlex.quote(str(part))} "$ROCM_PATH/{place}"')
+            lines.append(f'ln -s {shlex.quote(str(part))} "$scratch/{place}"')
     tools = [step for step in steps if not step.edit]
+    between = [f'"$scratch/{number}"' for number in range(1, len(tools))]
+    files = iter(pairwise([shlex.quote(source), *between, shlex.quote(out)]))
     for step in steps:
         if step.edit:
-            lines.append(f"  # mgpu-rt itself: {step.words}")
+            lines.append(f"# mgpu-rt itself: {step.words}")
             continue
         words = [f"{name}={shlex.quote(value)}" for name, value in step.variables.items()]
         words.append(shlex.join(map(str, step.command)))
-        if step is tools[0] and source != "-":
-            words.append(f"< {shlex.quote(source)}")
-        if step is not tools[-1]:
-            words.append("|")
-        elif out != "-":
-            words.append(f"> {shlex.quote(out)}")
+        words += [
+            f"{sign} {file}" for sign, file in zip("<>", next(files), strict=True) if file != "-"
+        ]
         lines.append(" ".join(words))
-    lines += ['rm -r "$ROCM_PATH"'] if rocm else []
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mgpu_rt._lowering import toolchain
+from mgpu_rt._lowering import steps, toolchain
 from tests.support.command import COMMAND, command, invoke
 from tests.support.compiled import LIB, compile_c
 from tests.support.lower import with_iterations
@@ -123,10 +123,28 @@ def test_a_dry_run_prints_commands_that_make_the_program(
     assert (shown.returncode, shown.stderr) == (0, b"")
     assert list(tmp_path.iterdir()) == [program]
     assert b"mgpu-rt itself: adds the types of the functions" in shown.stdout
-    subprocess.run(["sh", "-e"], input=shown.stdout, check=True, timeout=HANG)
+    subprocess.run(["sh"], input=shown.stdout, check=True, timeout=HANG)
     done = run(out)
     assert done.stdout == "2.5"
     assert " 6 mgpuLaunchKernel\n" in done.stderr
+
+
+@pytest.mark.parametrize("failing", [None, 0, 1, 2])
+def test_a_dry_runs_script_ends_at_a_step_that_fails(tmp_path: Path, failing: int | None) -> None:
+    chain = [steps.Step(("cat",), {"A": "1"}) for _ in range(3)]
+    if failing is not None:
+        chain[failing] = steps.Step(("false",))
+    chain.insert(1, steps.Step(edit=bytes.upper, words="writes capitals"))
+    source, out, scratch = (tmp_path / name for name in ("it's mine", "-x", "scratch"))
+    source.write_text("said")
+    scratch.mkdir()
+    script = steps.script(chain, str(source), str(out)) + "echo linked\n"
+    env = {**os.environ, "TMPDIR": str(scratch)}
+    done = subprocess.run(["sh"], input=script, env=env, capture_output=True, text=True)
+    expected = (0, "linked\n") if failing is None else (1, "")
+    assert (done.returncode, done.stdout) == expected, done.stderr
+    assert failing is not None or out.read_text() == "said"
+    assert not list(scratch.iterdir())
 
 
 @pytest.mark.check

@@ -56,7 +56,7 @@ def compare(
     BEFORE and AFTER are files from `mgpu-rt run --stats-json`. Compare runs PROGRAM twice, with
     stock's behaviour and with the cache; the program's output goes to stderr, at the end of each
     run. A line says whether the outputs are equal, and another if the exit statuses differ. The
-    ratio is the time before divided by the time after; without a GPU there is none.
+    ratio is the time before divided by the time after; on the emulated GPU there is none.
     "–" stands for a value that was not counted, and for the ratio of fewer than 100 calls. If calls
     failed, graphs ran or the sides made different calls, totals have no ratio, and rows with
     differing counts have none.

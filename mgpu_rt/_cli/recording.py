@@ -71,7 +71,8 @@ def convert(folder: Path, stats_json: str, trace_file: str, main: int, *, notes:
             with statistics.damage_named(file):
                 lines = faults.of_recording(recording)
                 if notes:
-                    lines += statistics.parse(statistics.statistics(recording), file).notes
+                    run = statistics.parse(statistics.statistics(recording), file)
+                    lines += [*run.notes, *run.advice]
                     if not recording.value("process", "exited"):
                         lines.append(_NO_TABLE)
                 for line in lines:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mgpu_rt._cli.stats.statistics import Counter, Statistics, total
-from mgpu_rt._cli.stats.tables import MANY, PART, asks_often, questions, waits
+from mgpu_rt._cli.stats.statistics import MANY, NOT_REUSED, Counter, Statistics, total
+from mgpu_rt._cli.stats.tables import PART, asks_often, questions, waits
 from mgpu_rt._text import NONE, duration, size
 
 
@@ -80,13 +80,10 @@ def _of_caches(run: Statistics) -> Iterator[Advice]:
                 f"Image {module.image}. The library reuses a module that the program has unloaded.",
                 "Load the image once, or call mgpuModuleUnload after the last launch of each load.",
             )
-    cache = run.caches.get("streams")
-    made, gone = _sum(run, "mgpuStreamCreate").calls, _sum(run, "mgpuStreamDestroy").calls
-    if cache and cache.misses >= MANY and cache.misses > cache.hits and gone < made / 2:
+    if run.unreused_streams:
         yield Advice(
-            "Streams are not reused",
-            f"{cache.misses:,} of {made:,} streams came from the driver; the program "
-            f"destroyed {gone:,}.",
+            NOT_REUSED.capitalize(),
+            f"{run.unreused_streams}.",
             "End each chain of tokens by a `gpu.wait` without `async` (in C: mgpuStreamDestroy): "
             "MLIR then destroys the chain's stream, and the library reuses it. List a token of "
             "each chain there, even if a `gpu.wait async` joined the chain to another.",

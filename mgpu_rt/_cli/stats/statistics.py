@@ -20,6 +20,11 @@ from mgpu_rt._text import note_on, shown
 
 HOW_TO_GET = "`mgpu-rt run --stats-json PATH -- PROGRAM` writes a statistics file"
 HOW_TO_GET_TRACE = "`mgpu-rt run --trace PATH -- PROGRAM` writes a trace"
+#: From these calls on, it is worth a change to save them.
+MANY = 10
+
+NOT_REUSED = "streams are not reused"
+
 LOST = "the library could not make the recording, and a line above says why"
 
 Sum = TypeVar("Sum")
@@ -243,6 +248,25 @@ class Statistics:
         graphs = "" if self.is_stock else self.graphs.summary
         told = (self.uncounted, graphs, self.made.summary, self.kept.summary, lazy)
         return [sentence for sentence in told if sentence]
+
+    @property
+    def unreused_streams(self) -> str:
+        """Returns the evidence that the program destroys at most half of its streams; "" if it
+        destroys more, or if the driver created few."""
+        calls = (self.program.get(f"mgpuStream{name}") for name in ("Create", "Destroy"))
+        made, gone = (each.calls if each else 0 for each in calls)
+        misses = self.caches["streams"].misses if "streams" in self.caches else 0
+        if min(misses, made) < MANY or gone > made / 2:
+            return ""
+        return (
+            f"{misses:,} of {made:,} streams came from the driver; the program destroyed {gone:,}"
+        )
+
+    @property
+    def advice(self) -> list[str]:
+        """Returns what a text says in place of the advice of a page."""
+        found = self.unreused_streams
+        return [f"{NOT_REUSED}: {found}; `mgpu-rt check` names the place"] if found else []
 
     @property
     def uncounted(self) -> str:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import NamedTuple, TypeVar
 
 from mgpu_rt._cli.stats.statistics import (
+    MANY,
     Cache,
     Counter,
     Memory,
@@ -58,8 +59,8 @@ QUESTIONS = (
 #: the program copies or frees memory.
 WAITS = ("hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize")
 
-#: From these calls and this part of the program's calls on, it is worth a change to save them.
-MANY = 10
+#: From this part of the program's calls on, and from MANY calls on, it is worth a change to save
+#: them.
 PART = 0.1
 
 PURPOSE = (
@@ -286,6 +287,12 @@ def notes(sides: Sequence[Side]) -> Iterator[str]:
         yield PURPOSE
 
 
+def _advice(sides: Sequence[Side]) -> Iterator[str]:
+    for side in sides:
+        who = f"{side.name}: " if len(sides) > 1 else ""
+        yield from (f"{who}{sentence}" for sentence in side.run.advice)
+
+
 def _waits_later(stock: Statistics, ours: Statistics) -> bool:
     """Returns whether the time of stock's frees and destroys explains another row that takes twice
     stock's time or more."""
@@ -346,7 +353,7 @@ def lines(sides: Sequence[Side]) -> Iterator[str]:
     for table in modules(run) if len(sides) == 1 else ():
         yield ""
         yield from columns([table.heads, *table.rows])
-    if told := [("note", note) for note in notes(sides)]:
+    if told := [("note", note) for note in (*notes(sides), *_advice(sides))]:
         yield ""
         yield from columns(told)
 

@@ -275,10 +275,10 @@ def loaded(loads: int, unloads: int) -> Any:
     return run
 
 
-def undestroyed(**values: int) -> dict[str, Any]:
-    """Returns statistics of a program that destroys no stream."""
+def undestroyed(gone: int = 0, **values: int) -> dict[str, Any]:
+    """Returns statistics of a program that destroys so many of its 100 streams."""
     whole = counted("cache", "streams", evictions=0, **values)
-    whole["abi"].pop("mgpuStreamDestroy")
+    whole["abi"]["mgpuStreamDestroy"] = {"calls": gone, "ns": 10}
     return whole
 
 
@@ -302,6 +302,11 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         "Streams are not reused",
         {"s": undestroyed(hits=9, misses=10)},
         {"s": undestroyed(hits=5, misses=9)},
+    ),
+    (  # one of two chains of tokens has no wait
+        "Streams are not reused",
+        {"s": undestroyed(gone=50, hits=50, misses=50)},
+        {"s": undestroyed(gone=51, hits=50, misses=50)},
     ),
     (  # the program destroys the streams while they are at work
         "Streams are not reused",
@@ -387,6 +392,21 @@ def test_advice_on_exclusive_names_what_has_ended_it(said: str, begin: str, tmp_
         (found,) = advice(read(tmp_path, s={**whole, "other_calls": said}))
         assert found.step.startswith(begin)
         assert said == "none" or f"({said})" in found.step
+
+
+def test_a_page_and_the_tables_say_that_streams_are_not_reused(tmp_path: Path) -> None:
+    lost = files(tmp_path, s=undestroyed(hits=40, misses=60))[0]
+    stock = files(tmp_path, t=recorded.stock())[0]
+    said = "60 of 100 streams came from the driver; the program destroyed 0"
+    page = Page(invoke("compare", "--report", "-", stock, lost).stdout).text
+    assert f"Streams are not reused {said}." in page and page.count("not reused") == 1
+    alone, after, both = (
+        " ".join(invoke(*words).stdout.split())
+        for words in (("stats", lost), ("compare", stock, lost), ("compare", lost, lost))
+    )
+    assert f"note streams are not reused: {said}; `mgpu-rt check` names the place" in alone
+    assert f"note after: streams are not reused: {said}" in after
+    assert (after.count("not reused"), both.count("not reused")) == (1, 2)
 
 
 def test_no_cache_advice_for_stock_runs(tmp_path: Path) -> None:

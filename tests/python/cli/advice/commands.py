@@ -136,6 +136,20 @@ RUNS = {
         f"{RUN} {{0}} time --kernel increment {PRINTS}",
         (0, "increment: 3 launches"),
     ),
+    "streams that are not reused, in a table": (
+        f"{RUN} --stats open.mlir",
+        r"^mgpu-rt: streams are not reused: 20 of 20 .* destroyed 0; `(mgpu-rt check)` names",
+        "{0} open.mlir",
+        (0, "created by step (open.mlir:18)"),
+    ),
+    "streams that are not reused, in a comparison": (
+        "mgpu-rt compare --device softgpu leaking.mlir",
+        r"^note +after: streams are not reused: 20 of 40 (?s:.*?)`(mgpu-rt)\s+(check)`\s+names",
+        "{0} {1} leaking.mlir |& grep 'a gpu.wait without async destroys the streams' && "
+        "sed '/%freed =/a gpu.wait [%freed]' leaking.mlir > mended.mlir && "
+        "{0} {1} mended.mlir && mgpu-rt compare --device softgpu mended.mlir | tr -s ' '",
+        (0, "streams – – – – 39 1 0 97.5 %"),
+    ),
     "nothing to compare": (
         "mgpu-rt compare",
         r"name two statistics files, a .mlir file, or a program after (--)",

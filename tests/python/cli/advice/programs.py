@@ -574,6 +574,10 @@ PROGRAMS = {
     "vecadd.mlir": program(SOURCES["vecadd"], 3),
     "open.mlir": TWENTY.replace("gpu.wait [%freed]", ""),
     "closed.mlir": TWENTY,
+    "leaking.mlir": TWENTY.replace(
+        "%freed = gpu.dealloc async [%back]",
+        "gpu.wait [%back]\n%other = gpu.wait async\n%freed = gpu.dealloc async [%other]",
+    ).replace("gpu.wait [%freed]", ""),
     "busy.c": BUSY_C,
     "registers.json": json.dumps(counted("abi", "mgpuMemHostRegisterMemRef", calls=10, ns=10_000)),
     "asks.json": json.dumps(counted("hip", "hipStreamQuery", calls=100, ns=5_000)),

@@ -30,6 +30,7 @@ class Ended(NamedTuple):
     stdout: str
     stderr: str
     interrupted: bool = False  # by Ctrl-C
+    terminated: bool = False  # by a SIGTERM to this process
 
     @property
     def how(self) -> str:
@@ -46,12 +47,14 @@ def run(
     environment: Mapping[str, str],
     *,
     limit: float | None = None,
+    outlives_term: bool = False,
     **streams: Any,
 ) -> Ended:
     """Runs a program to its end. Ctrl-C does not end the wait, because the program gets the signal
     too; the result tells of Ctrl-C. `streams` are subprocess.Popen's arguments. With a `limit` in
     seconds, the program leads a session of its own, whose processes are killed at the limit or by
-    Ctrl-C. If this process is killed, so is the program. Raises CommandError."""
+    Ctrl-C. If this process is killed, so is the program. SIGTERM kills both; with `outlives_term`,
+    it kills the program, and the result tells of it. Raises CommandError."""
     form = {"encoding": "utf-8", "errors": "replace", "start_new_session": limit is not None}
     form |= {"preexec_fn": ending_with(os.getpid())}
     try:
@@ -62,7 +65,7 @@ def run(
 
         raise CommandError(f"'{command[0]}' cannot be executed: {error.strerror}") from None
     if limit is None:
-        return _wait(child)
+        return _wait(child, outlives_term)
     try:
         out, err = child.communicate(timeout=limit)
         return Ended(child.returncode, out or "", err or "")
@@ -77,13 +80,13 @@ def run(
         raise
 
 
-def _wait(child: subprocess.Popen[str]) -> Ended:
+def _wait(child: subprocess.Popen[str], outlives_term: bool) -> Ended:
     """Waits for a program in this process's group. The terminal sends Ctrl-C to the whole group. A
     SIGINT that another process sends may reach only this process, so it is passed on.
 
     A second thread reads the output and waits for the end, and then signals this thread. The
     kernel's SIGCHLD could go to another thread, which would ignore it."""
-    interrupted, waiting_thread = False, threading.get_ident()
+    interrupted, terminated, waiting_thread = False, False, threading.get_ident()
     outputs: list[tuple[str, str]] = []
     watched = {signal.SIGINT, signal.SIGCHLD}
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
@@ -103,8 +106,11 @@ def _wait(child: subprocess.Popen[str]) -> Ended:
         while not ended.is_set():
             told = signal.sigwaitinfo(watched)
             if told.si_signo == signal.SIGTERM:
-                child.kill()
-                end_as(signal.SIGTERM)  # removes the temporary files
+                child.kill()  # the program may ignore SIGTERM
+                if not outlives_term:
+                    end_as(signal.SIGTERM)  # removes the temporary files
+                terminated = True
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)  # timeout sends it twice
             is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
             if told.si_signo == signal.SIGINT and not is_ignored:
                 interrupted = True
@@ -113,7 +119,9 @@ def _wait(child: subprocess.Popen[str]) -> Ended:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     out, err = outputs[0]
-    return Ended(child.returncode, out or "", err or "", interrupted)
+    killed = terminated and child.returncode == -signal.SIGKILL
+    status = -signal.SIGTERM if killed else child.returncode
+    return Ended(status, out or "", err or "", interrupted, terminated)
 
 
 def is_from_another(told: signal.struct_siginfo, program: int) -> bool:

@@ -32,8 +32,8 @@ def told_if_long(text: str) -> Iterator[None]:
     """Shows a line if the block takes long."""
     timer = threading.Timer(_PATIENCE, step, [text])
     timer.daemon = True
-    # The thread inherits the mask: Ctrl-C is for the thread that waits.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # The thread inherits the mask: Ctrl-C and SIGTERM are for the thread that waits.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         timer.start()
     finally:

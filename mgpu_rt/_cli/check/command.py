@@ -58,13 +58,12 @@ def check(
         output = Path(folder, "reports")
         environment = runs.environment(device, output)
         with terminal.told_if_long(f"'{source.named(program)}' still runs: {runs.slow(on)}"):
-            over = child.run([program, *arguments], environment)
+            over = child.run([program, *arguments], environment, outlives_term=True)
         status = over.status or 0
         begun, ended, failed, found = reports.read(output)
     end = child.signal_name(status)
-    if not begun and over.interrupted:
-        raise KeyboardInterrupt
     if not begun:
+        runs.end_if_signalled(over)
         how = f"{end} ended it{executable.reason_in_images(program, status)}; " if end else ""
         raise CommandError(f"nothing was checked: {how}{source.no_call(program)}")
     early = "" if ended else "a signal or _exit"
@@ -75,7 +74,6 @@ def check(
     click.echo(f"mgpu-rt: {last}; {runs.unexamined(on)}{why}", err=True)
     if json_file:
         files.write(json_file, reports.as_json(found, failed).encode())
-    if over.interrupted:
-        raise KeyboardInterrupt
+    runs.end_if_signalled(over)
     faulty = not all(map(orders.is_warning, found))
     raise SystemExit(1 if faulty else runs.exit_status(status, failed))

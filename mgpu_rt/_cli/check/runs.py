@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import click
 
 from mgpu_rt import _hip_search
-from mgpu_rt._cli import options, overrides, preload, softgpu
+from mgpu_rt._cli import child, options, overrides, preload, softgpu
 from mgpu_rt._cli.errors import CommandError
 
 #: The variable that names the file to which the device writes reports (softgpu/src/check/report.c).
@@ -87,6 +88,14 @@ def _tell_ignored(caches: str) -> None:
         if text.startswith("MGPU_RT_CACHE="):
             wrong = text.removesuffix(": on is used")
             click.echo(f"mgpu-rt: {wrong}: check on the emulated GPU ignores it", err=True)
+
+
+def end_if_signalled(over: child.Ended) -> None:
+    """Ends check if Ctrl-C or SIGTERM was to end it. Raises KeyboardInterrupt."""
+    if over.interrupted:
+        raise KeyboardInterrupt
+    if over.terminated:
+        child.end_as(signal.SIGTERM)
 
 
 def exit_status(status: int, failed: int) -> int:

@@ -24,6 +24,11 @@ WAITS = (
     "open(sys.argv[1], 'w').close(); time.sleep(600)"
 )
 
+#: Waits for an event that was never recorded, first.
+FAULTY = (
+    "import ctypes; mgpu = ctypes.CDLL(None); mgpu.mgpuEventCreate.restype = ctypes.c_void_p;"
+    f"mgpu.mgpuEventSynchronize(ctypes.c_void_p(mgpu.mgpuEventCreate())); {WAITS}"
+)
 
 WAITERS = [
     ("run", "--stats-json", "s.json", "--"),
@@ -35,12 +40,11 @@ WAITERS = [
 ]
 
 
-def waiting(words: tuple[str, ...], folder: Path) -> subprocess.Popen[str]:
+def waiting(words: tuple[str, ...], folder: Path, program: str = WAITS) -> subprocess.Popen[str]:
     """Starts a command, and returns it once its program waits."""
     env = environment("stub", MGPU_RT_HIP=str(softgpu.hip({})), TMPDIR=str(folder))
-    program = [sys.executable, "-c", WAITS, "here"]
     running = subprocess.Popen(
-        [COMMAND, *words, *program],
+        [COMMAND, *words, sys.executable, "-c", program, "here"],
         cwd=folder,
         env=env,
         stderr=subprocess.PIPE,
@@ -122,6 +126,27 @@ def test_the_program_ends_with_a_command_that_is_killed(
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=HANG)
     assert running.returncode == -signal.SIGTERM
+    assert not list(tmp_path.glob("mgpu-rt-*"))
+
+
+def send_as_timeout_does(process: int, number: int) -> None:
+    os.kill(process, number)
+    os.killpg(process, number)
+
+
+@pytest.mark.parametrize("send", [os.killpg, os.kill, send_as_timeout_does])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_check_reports_what_it_found_before_a_signal(
+    number: signal.Signals, send: Callable[[int, int], None], tmp_path: Path
+) -> None:
+    running = waiting(("check", "--json", "found", "--"), tmp_path, FAULTY)
+    send(running.pid, number)
+    _, stderr = running.communicate(timeout=HANG)
+    assert running.returncode in (128 + number, -number), stderr
+    assert "[unrecorded-event]" in stderr
+    end = f"mgpu-rt: 1 fault before signal {number.value} ({number.name}) ended the program"
+    assert end in stderr
+    assert (tmp_path / "found").exists()
     assert not list(tmp_path.glob("mgpu-rt-*"))
 
 

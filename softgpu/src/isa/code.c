@@ -47,6 +47,7 @@ struct scan {
     enum target_mask target;
     uint8_t *wanted; /* words that a branch targets */
     size_t reach;    /* index after the last branch target */
+    bool whole;      /* as in struct code */
     struct inst *insts;
     size_t count, capacity;
 };
@@ -68,6 +69,7 @@ static bool scan_once(struct scan *s, bool *again) {
     bool running = true;
     size_t word = 0;
     s->count = 0;
+    s->whole = true;
     *again = false;
     while (running || word < s->reach) {
         if (!running && !s->wanted[word]) {
@@ -89,6 +91,7 @@ static bool scan_once(struct scan *s, bool *again) {
         }
         word += i.size;
         running = !ends_run(&i) && word < s->available;
+        s->whole &= i.row && (running || ends_run(&i));
         if (!running) { /* adds an instruction, so that w->next has an address after the last
                            instruction */
             struct inst stop = {
@@ -109,7 +112,10 @@ static struct code *build(struct scan *s, uint64_t va) {
     const struct inst *last = &s->insts[s->count - 1];
     c->va = va;
     c->target = s->target;
-    c->words = last->offset / 4 + (last->row || !s->available ? last->size : 0);
+    c->words = last->offset / 4 + (last->row ? last->size : 0);
+    if (c->words > s->available)
+        c->words = (uint32_t)s->available;
+    c->whole = s->whole;
     c->insts = s->insts;
     c->count = (uint32_t)s->count;
     c->at = malloc((c->words + 1) * sizeof *c->at);
@@ -150,9 +156,11 @@ static struct code *decode(enum target_mask target, uint64_t va, const uint32_t 
     return c;
 }
 
+/* Returns whether memory still has the function. An unknown instruction may be unknown because of a
+ * word that is not compared, so each launch decodes its function again. */
 static bool still_true(const struct code *c, const struct softgpu_range *r) {
     uint64_t offset = c->va - r->va;
-    return r->size - offset >= 4ull * c->words &&
+    return c->whole && r->size - offset >= 4ull * c->words &&
            memcmp(c->copy, r->host + offset, 4ull * c->words) == 0;
 }
 

@@ -12,6 +12,7 @@ struct code {
     uint64_t va; /* address of the entry */
     enum target_mask target;
     uint32_t words;     /* number of words from the entry to the end of the last instruction */
+    bool whole;         /* every path ends at an instruction that ends it, within the mapping */
     uint32_t *copy;     /* a copy of these words, to detect changes in memory */
     struct inst *insts; /* by ascending offset */
     uint32_t count;

@@ -17,7 +17,7 @@ static const struct softgpu_target targets[] = {
 EXPORT bool isa_map(uint64_t va, uint64_t size, void *host) {
     if (mapping_count == MAPPINGS)
         return false;
-    mappings[mapping_count++] = (struct softgpu_range){va, size, host};
+    mappings[mapping_count++] = (struct softgpu_range){.va = va, .size = size, .host = host};
     return true;
 }
 

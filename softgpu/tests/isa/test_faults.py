@@ -77,6 +77,23 @@ def test_an_access_outside_mapped_memory_faults(access: str, size: int) -> None:
     assert re.search(r"at offset 0x[0-9a-f]+ of the kernel: [0-9a-f]{8} [0-9a-f]{8}  ", str(fault))
 
 
+def test_an_instruction_that_replaces_an_unknown_one_runs() -> None:
+    """Changes the second word of an instruction, as a program does that loads another module at the
+    address of one that faulted."""
+    known = "v_add_u32_dpp v2, v3, v4 row_shl:1 row_mask:0xf bank_mask:0xf"
+    image = assemble("gfx90a", KERNEL.format(text=known))
+    code, page = CodeObject(image), Memory(4096)
+    kernel, arguments = code.kernel("kernel"), struct.pack("<Q", page.va)
+    good = struct.pack("<I", 0xFF010103)
+    reserved = struct.pack("<I", 0xFF010003)  # row_shl:0
+    offset = code.memory.read().index(good)
+    code.memory.write(reserved, offset)
+    with pytest.raises(Fault, match=NO_INSTRUCTION):
+        dispatch("gfx90a", kernel, [64], [64], arguments)
+    code.memory.write(good, offset)
+    dispatch("gfx90a", kernel, [64], [64], arguments)
+
+
 NO_INSTRUCTION, NOT_IMPLEMENTED = "not an instruction of this target", "instruction not implemented"
 #: An instruction that only LLVM knows, and one that no device executes.
 ONLY_LLVMS = "image_get_resinfo v[0:3], v4, s[8:15] dmask:0xf unorm"

@@ -146,7 +146,7 @@ def lower(
     with explained(program, pipeline, "--dry-run"):
         if dry_run:
             script = _script(program, out, text, pipeline, emit, links, graphs)
-            click.echo(script, nl=False)
+            click.echo(f"(\n{script})")  # pasted into a shell, it changes nothing there
             return
         content = _content(text, pipeline, emit, links, graphs)
         _write(out, content, executable=emit in _LINKED)

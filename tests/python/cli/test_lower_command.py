@@ -123,7 +123,8 @@ def test_a_dry_run_prints_commands_that_make_the_program(
     assert (shown.returncode, shown.stderr) == (0, b"")
     assert list(tmp_path.iterdir()) == [program]
     assert b"mgpu-rt itself: adds the types of the functions" in shown.stdout
-    subprocess.run(["sh"], input=shown.stdout, check=True, timeout=HANG)
+    pasted = shown.stdout + b"false\ntest -z $ROCM_PATH"  # the shell goes on as before
+    subprocess.run(["sh"], input=pasted, check=True, timeout=HANG)
     done = run(out)
     assert done.stdout == "2.5"
     assert " 6 mgpuLaunchKernel\n" in done.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -134,8 +135,13 @@ def send_as_timeout_does(process: int, number: int) -> None:
     os.killpg(process, number)
 
 
-@pytest.mark.parametrize("send", [os.killpg, os.kill, send_as_timeout_does])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [
+        *product((signal.SIGINT, signal.SIGTERM), (os.killpg, os.kill)),
+        (signal.SIGTERM, send_as_timeout_does),  # a second SIGINT ends check without reports
+    ],
+)
 def test_check_reports_what_it_found_before_a_signal(
     number: signal.Signals, send: Callable[[int, int], None], tmp_path: Path
 ) -> None:

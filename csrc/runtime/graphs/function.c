@@ -161,8 +161,8 @@ static void refuse(struct replayed *state, const char *name) {
 /* ---- arguments ---- */
 
 static struct advice changing = {
-    .text = "'%s' ran without a graph: each of its %d calls had other arguments than the %d "
-            "calls before, and a graph keeps the arguments of the call that built it"};
+    .text = "'%s' ran without a graph: each of %d calls in a row had other arguments than the %d "
+            "calls before it, and a graph keeps the arguments of the call that built it"};
 
 /* Finds the entry for calls with these arguments on the current device. The first call with new
  * arguments replaces the arguments that were used longest ago. */

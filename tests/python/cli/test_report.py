@@ -303,10 +303,10 @@ FINDINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"s": undestroyed(hits=9, misses=10)},
         {"s": undestroyed(hits=5, misses=9)},
     ),
-    (  # one of two chains of tokens has no wait
+    (  # one of ten chains of tokens has no wait
         "Streams are not reused",
-        {"s": undestroyed(gone=50, hits=50, misses=50)},
-        {"s": undestroyed(gone=51, hits=50, misses=50)},
+        {"s": undestroyed(gone=90, hits=50, misses=50)},
+        {"s": undestroyed(gone=91, hits=50, misses=50)},
     ),
     (  # the program destroys the streams while they are at work
         "Streams are not reused",

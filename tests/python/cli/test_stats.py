@@ -498,7 +498,6 @@ def test_the_option_against_questions_is_named_if_it_would_help(
 
 
 def test_stocks_side_has_no_graphs(tmp_path: Path) -> None:
-    """The reason is the cache that is off, and MGPU_RT_VERBOSE=1 does not say it."""
     plain = {"built": 0, "refused": 0, "launches": 0, "nodes": 0, "plain": 200}
     said = compare(tmp_path, recorded.stock(graphs=plain), recorded.statistics(graphs=plain))
     assert "before: graphs" not in said and "after: graphs" in said
@@ -506,8 +505,8 @@ def test_stocks_side_has_no_graphs(tmp_path: Path) -> None:
 
 def test_graphs_that_never_ran_have_a_reason() -> None:
     never = Graphs(plain=200).summary
-    assert never.endswith("without a graph: 200; MGPU_RT_VERBOSE=1 says why none was launched")
-    assert "VERBOSE" not in Graphs(built=1, launches=9, plain=1).summary
+    assert never.endswith("without a graph: 200; docs/graphs.md says when a graph is built")
+    assert "docs" not in Graphs(built=1, launches=9, plain=1).summary
 
 
 @pytest.mark.parametrize(("ns", "is_told"), [(5_000_000, True), (900, False)])

@@ -248,7 +248,7 @@ def test_arguments_that_always_change_run_plainly(mgpu: Mgpu) -> None:
         functions.check(array, call, 2 + call % 5)
     assert counted(mgpu) == (0, 0, 100)
     (said,) = mgpu.stderr().splitlines()
-    words = "each of its 16 calls had other arguments than the 4 calls before"
+    words = "each of 16 calls in a row had other arguments than the 4 calls before it"
     assert f"'scale' ran without a graph: {words}" in said
 
 

@@ -27,25 +27,41 @@ def op(side: Report) -> str:
 
 
 def advice(report: Report) -> str:
-    """Describes the call that would order the two accesses of a report."""
-    other = report["other"]
-    who = _LATER.get(report["kind"]) or _short(report)
-    if report["kind"] == "early-unregister":
-        wait = f"a gpu.wait on the {other['op']}'s token (in C: mgpuStreamSynchronize)"
+    """Describes the calls that would order the two accesses of a report."""
+    kind, other = report["kind"], report["other"]
+    who = _LATER.get(kind) or _short(report)
+    if kind == "early-unregister":
+        ways = _end_of(stream(other))
     else:
-        wait = _BOTH
-    said = f"nothing orders {who} after {_short(other)}: {wait}"
+        ways = _ways(stream(other), "free" if kind == "early-free" else report["op"])
+    return f"nothing orders {who} after {_short(other)}: {ways}{_forgiven(report)}"
+
+
+def _forgiven(report: Report) -> str:
     if report["kind"] == "early-free":
-        return f"{said} would. LLVM's own library forgives it, as hipFree waits for the device"
+        return ". LLVM's own library forgives it, as hipFree waits for the device"
     if report["forgiven"] == "yes":
-        return f"{said} would. LLVM's own library waits at a free between them, this one does not"
-    return f"{said} would"
+        return ". LLVM's own library waits at a free between them, this one does not"
+    return ""
 
 
-_BOTH = (
-    "the token of a gpu.wait async on the tokens of both (in C: mgpuStreamWaitEvent) or, between "
-    "two rounds of a loop or two calls of a function, a gpu.wait"
-)
+def _end_of(earlier: str) -> str:
+    return (
+        f"end {earlier}'s chain of tokens by a gpu.wait between them (in C: "
+        "mgpuStreamSynchronize), in a loop only if the chain begins in it"
+    )
+
+
+def _ways(earlier: str, later: str) -> str:
+    """Describes how to order work behind work on the stream `earlier`. MLIR's gpu.wait destroys the
+    streams of its tokens, and a linalg operation takes no token."""
+    return (
+        f"{_end_of(earlier)}. Without a loop between them, the {later} may take the token of a "
+        "gpu.wait async on the tokens of both instead (in C: mgpuStreamWaitEvent): "
+        "docs/commands.md, Tokens"
+    )
+
+
 _LATER = {"early-unregister": "the unregister", "early-free": "the free"}
 
 
@@ -91,9 +107,10 @@ _EVENT_OF_A_LOOP = (
 
 
 def _early_use(report: Report) -> str:
+    earlier = f"stream {report['allocated_on']}"
     return (
-        f"{_BOTH} would. LLVM's own library forgives it. This library may return memory that "
-        f"earlier work on stream {report['allocated_on']} still uses"
+        f"{_ways(earlier, report['op'])}. LLVM's own library forgives it. This library may return "
+        f"memory that earlier work on {earlier} still uses"
     )
 
 

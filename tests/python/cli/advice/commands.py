@@ -289,10 +289,32 @@ GIVEN = {
     ),
     "two streams without an order": (
         "mgpu-rt check unjoined.mlir",
-        r"the token of a (gpu.wait async) on the tokens of both",
+        r"the launch may take the token of a (gpu.wait async) on the tokens of both instead",
         "sed 's/%b3 =/%both = {0} [%b2, %a3]\\n&/; s/func async \\[%b2/func async [%both/' "
         "unjoined.mlir > joint.mlir && mgpu-rt check joint.mlir",
         (12, "mgpu-rt: 1 warning"),
+    ),
+    "two streams without an order, and a wait of the host": (
+        "mgpu-rt check unjoined.mlir",
+        r"end stream 1's chain of tokens by a (gpu.wait) between them",
+        "sed 's/%b3 =/{0} [%a3]\\n&/; s/async .%a3. %a/async [%b5] %a/; s/%b5, %a4/%a4/' "
+        "unjoined.mlir > ended.mlir && mgpu-rt check ended.mlir",
+        (12, "found no fault"),
+    ),
+    "a kernel of linalg behind a copy": (
+        "mgpu-rt check copied-for-linalg.mlir",
+        r"\[stream-race\](?s:.*)end stream 1's chain of tokens by a (gpu.wait) between them",
+        "sed 's/  linalg.fill/  {0} [%a2]\\n&/; s/async .%a2. %gpu/async [%b1] %gpu/; "
+        "s/%b1, %a3/%a3/' copied-for-linalg.mlir > ended.mlir && mgpu-rt check ended.mlir",
+        (7, "found no fault"),
+    ),
+    "memory from before a loop": (
+        "mgpu-rt check allocated-before.mlir",
+        r"\[early-use\](?s:.*)\n  end stream 1's chain of tokens by a (gpu.wait) between them.*, "
+        "in a loop only if the chain begins in it",
+        "sed '/^  gpu.wait .%given/d; s/  scf.for/  {0} [%given]\\n&/' allocated-before.mlir "
+        "> before.mlir && mgpu-rt check before.mlir",
+        (0, "found no fault"),
     ),
     "a chain of tokens that goes on after a wait": (
         "mgpu-rt check waited.mlir",

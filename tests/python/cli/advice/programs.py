@@ -47,6 +47,14 @@ FILLS = """func.func @main() -> i32 {
 ON_GPU = "%gpu = gpu.alloc () : memref<4xi32>"
 BACK = """gpu.memcpy %host, %gpu : memref<4xi32>, memref<4xi32>
   gpu.dealloc %gpu : memref<4xi32>"""
+#: A copy to the GPU's memory, for which nothing waits, and one back.
+COPY_TO = """%a0 = gpu.wait async
+  %gpu, %a1 = gpu.alloc async [%a0] () : memref<4xi32>
+  %a2 = gpu.memcpy async [%a1] %gpu, %host : memref<4xi32>, memref<4xi32>"""
+COPY_BACK = """%b0 = gpu.wait async
+  %b1 = gpu.memcpy async [%b0] %host, %gpu : memref<4xi32>, memref<4xi32>
+  %a3 = gpu.dealloc async [%a2] %gpu : memref<4xi32>
+  gpu.wait [%b1, %a3]"""
 BY_LINALG = "linalg.fill ins(%seven : i32) outs(%host : memref<4xi32>)"
 LINALG = "linalg.fill ins(%seven : i32) outs(%gpu : memref<4xi32>)"
 PARALLEL = """scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
@@ -556,6 +564,8 @@ PROGRAMS = {
     .read_text()
     .replace(STORE, f"%low = arith.cmpi ult, %i, %half : index\n scf.if %low {{\n {STORE}\n }}"),
     "joins-before.mlir": JOINS_BEFORE,
+    "allocated-before.mlir": JOINS_BEFORE.replace("async [%given]\n", "async\n"),
+    "copied-for-linalg.mlir": fills("gpu", COPY_TO, COPY_BACK),
     "forked.mlir": forked(""),
     "same.mlir": SAME,
     "holds.py": "import mgpu_rt\nstream = mgpu_rt.Stream()\n",

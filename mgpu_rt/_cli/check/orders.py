@@ -101,8 +101,8 @@ _DESTROYS = "a gpu.wait without async destroys the streams of its tokens (in C: 
 _NEXT_CHAIN = "begin the next chain of tokens by a gpu.wait async without tokens"
 _EVENT_OF_A_LOOP = (
     "MLIR creates the event of a gpu.wait async where its token comes from, not in each round of a "
-    "loop: inside, use a token from before the loop without a gpu.wait async, or wait for it by a "
-    "gpu.wait before (docs/commands.md, Tokens)"
+    "loop: wait for the token by a gpu.wait before the loop, and begin and end a chain of tokens "
+    "inside (docs/commands.md, Tokens)"
 )
 
 
@@ -129,15 +129,17 @@ _CALLS_OF_A_WAIT = frozenset(
 def _used_after_destroy(report: Report) -> list[str]:
     use, end = caller(report["place"]), caller(report["ended"])
     if report["object"] != "stream":
-        again = report["call"] == "mgpuStreamWaitEvent" and use and end and _is_behind(end, use)
-        return [_EVENT_OF_A_LOOP] if again else []
+        ends = (caller(report.get(word, [])) for word in ("ended", "ended_before", "ended_first"))
+        again = use and any(end and _is_behind(end, use) for end in ends)
+        return [_EVENT_OF_A_LOOP] if again and report["call"] == "mgpuStreamWaitEvent" else []
     number, before = report["number"], report.get("before")
     if report["call"] not in _CALLS_OF_A_WAIT or not use or not end or not _is_behind(use, end):
         return [f"{_DESTROYS}: {_NEXT_CHAIN}, and list only one token of each chain"]
     if before:
+        other = "an earlier stream" if "first" in report else f"stream {before}"
         return [
             "this gpu.wait lists two tokens with this handle, and destroys the stream for each: if "
-            f"both are of stream {number}, keep one of them; if one is of stream {before}, "
+            f"both are of stream {number}, keep one of them; if one is of {other}, "
             f"{_NEXT_CHAIN}"
         ]
     return [

@@ -51,6 +51,7 @@ def _frames(report: Report) -> list[dict[str, Any]]:
         *report.get("made", []),
         *report.get("ended", []),
         *report.get("ended_before", []),
+        *report.get("ended_first", []),
         *report.get("other", {}).get("place", []),
         *allocation.get("allocated", []),
         *allocation.get("freed", []),
@@ -123,8 +124,8 @@ def _called(report: Report) -> str:
 
 
 def _life(report: Report) -> Iterator[str]:
-    """Yields where the report's stream or event was created and destroyed, and where an earlier one
-    with its handle was destroyed."""
+    """Yields where the report's stream or event was created and destroyed, and where the previous
+    and the first one with its handle were destroyed."""
     for what, done in (("made", "created"), ("ended", "destroyed")):
         if report.get(what):
             yield f"{report['object']} {report['number']} {done} by {_place(report[what])}"
@@ -133,6 +134,10 @@ def _life(report: Report) -> Iterator[str]:
             f"or {report['object']} {before}, which had this handle before, destroyed by "
             f"{_place(report['ended_before'])}"
         )
+    if first := report.get("first"):
+        which, more = f"{report['object']} {first}", report["earlier"] - 1
+        who = f"one of {more:,} more, the first {which}" if more > 1 else f"{which}, the first one"
+        yield f"or {who}, destroyed by {_place(report['ended_first'])}"
 
 
 def _instruction(report: Report) -> list[str]:
@@ -228,7 +233,7 @@ TEXTS = {
     "unrecorded-event": "{call} waits for event {number}, which was never recorded: the call waits "
     "for nothing",
     "stream-as-event": "{call} gets stream {number} in place of an event",
-    "use-after-destroy": "{call} gets {object} {number} after it was destroyed",
+    "use-after-destroy": "{call} gets {handle} after it was destroyed",
     "never-destroyed": "{object} {number} is never destroyed{more}",
     "missing-wait": "{unawaited}",
     "early-free": "{call} frees memory that {other_op} uses",
@@ -285,6 +290,7 @@ _WORDS: dict[str, Callable[[Report], str]] = {
     ),
     "other_accesses": lambda r: _OTHERS_ACCESS[r["other"]["access"]],
     "unawaited": lambda r: orders.unawaited(r),
+    "handle": lambda r: f"{'the handle of ' if 'before' in r else ''}{r['object']} {r['number']}",
     "more": lambda r: _more(r["count"] - 1, f"{r['object']} {r['last']}"),
 }
 

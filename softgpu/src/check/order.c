@@ -81,12 +81,17 @@ static struct object *make(struct table *table, void *handle, const struct softg
         object->next = *bucket;
         *bucket = object;
     }
+    const struct softgpu_object before = object->known;
     object->handle = handle;
-    object->known = (struct softgpu_object){.state = SOFTGPU_KNOWN,
-                                            .number = ++table->made,
-                                            .made = *place,
-                                            .before = object->known.number,
-                                            .ended_before = object->known.ended};
+    object->known =
+        (struct softgpu_object){.state = SOFTGPU_KNOWN,
+                                .number = ++table->made,
+                                .made = *place,
+                                .earlier = before.number ? before.earlier + 1 : 0,
+                                .first = before.earlier ? before.first : before.number,
+                                .before = before.number,
+                                .ended_first = before.earlier ? before.ended_first : before.ended,
+                                .ended_before = before.ended};
     memset(&object->clock, 0, sizeof object->clock);
     return object;
 }

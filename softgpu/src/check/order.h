@@ -99,8 +99,10 @@ struct softgpu_object {
     unsigned number; /* counted separately for streams and for events, from 1 */
     bool recorded;   /* the event was recorded at least once */
     struct softgpu_place made, ended;
-    unsigned before; /* the number of the previous one with this handle, or 0 */
-    struct softgpu_place ended_before;
+    unsigned earlier; /* how many others had this handle before */
+    /* The numbers of the first and the last of these others, or 0. */
+    unsigned first, before;
+    struct softgpu_place ended_first, ended_before;
 };
 
 /* Returns false if too many streams exist: the checker then reports no race of this one. */

@@ -42,6 +42,11 @@ void softgpu_report_object(const char *kind, const char *call, const char *what,
         softgpu_report_number(&report, "before", object->before);
         softgpu_report_place(&report, "ended_before", &object->ended_before);
     }
+    if (object->earlier > 1) {
+        softgpu_report_number(&report, "earlier", object->earlier);
+        softgpu_report_number(&report, "first", object->first);
+        softgpu_report_place(&report, "ended_first", &object->ended_first);
+    }
     softgpu_report_end(&report);
 }
 

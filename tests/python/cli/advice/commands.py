@@ -390,16 +390,16 @@ GIVEN = {
         "mgpu-rt check inside.mlir",
         (7, "found no fault"),
     ),
-    "an event from before a loop": (
-        "mgpu-rt check joins-before.mlir",
-        r"inside, use a token from before the loop without a gpu.wait async, or wait for it",
-        "sed '/%t =/d; s/%t/%given/; /gpu.wait .%filled/d' joins-before.mlir > inside.mlir && "
-        "mgpu-rt check inside.mlir",
+    "an event from before a loop, whose handle others had later": (
+        "mgpu-rt check joins-before-and-inside.mlir",
+        r"or event 1, the first one, (?s:.*)wait for the token by a (gpu.wait) before the loop",
+        "sed '/^  gpu.wait .%given/d; s/  scf.for/  {0} [%given]\\n&/; s/async .%given.$/async/' "
+        "joins-before-and-inside.mlir > before.mlir && mgpu-rt check before.mlir",
         (0, "found no fault"),
     ),
-    "an event from before a loop, awaited before": (
+    "an event from before a loop": (
         "mgpu-rt check joins-before.mlir",
-        r"inside, use .*, or wait for it by a (gpu.wait) before \(",
+        r": wait for the token by a (gpu.wait) before the loop, and begin and end a chain",
         "sed '/^  gpu.wait .%given/d; s/  scf.for/  {0} [%given]\\n&/; s/async .%given.$/async/' "
         "joins-before.mlir > before.mlir && mgpu-rt check before.mlir",
         (0, "found no fault"),

@@ -192,6 +192,10 @@ for old, new in (
     ("%last", "%given"),
 ):
     JOINS_BEFORE = JOINS_BEFORE.replace(old, new)
+#: Two more events in each round.
+JOIN_TWICE = """%u = gpu.wait async [%filled]
+    %v = gpu.wait async [%u]
+    gpu.wait [%filled, %u, %v]"""
 #: Fills memory on one stream, copies it on another, and waits for the tokens TOKENS.
 FORKED = """func.func @main() -> i32 {
   %c0 = arith.constant 0 : index
@@ -564,6 +568,7 @@ PROGRAMS = {
     .read_text()
     .replace(STORE, f"%low = arith.cmpi ult, %i, %half : index\n scf.if %low {{\n {STORE}\n }}"),
     "joins-before.mlir": JOINS_BEFORE,
+    "joins-before-and-inside.mlir": JOINS_BEFORE.replace("gpu.wait [%filled]", JOIN_TWICE),
     "allocated-before.mlir": JOINS_BEFORE.replace("async [%given]\n", "async\n"),
     "copied-for-linalg.mlir": fills("gpu", COPY_TO, COPY_BACK),
     "forked.mlir": forked(""),

@@ -294,6 +294,40 @@ def test_a_handle_that_came_back_names_the_stream_that_had_it_before(tmp_path: P
     assert re.search(rf"{re.escape(before)}\S+:{line}\)", done.stderr), done.stderr
 
 
+#: Creates and destroys events or streams with one handle, and then uses the handle.
+REUSED = """
+import ctypes, sys
+mgpu, what, many = ctypes.CDLL(None), sys.argv[1], int(sys.argv[2])
+create, destroy = (getattr(mgpu, f"mgpu{what}{does}") for does in ("Create", "Destroy"))
+create.restype, destroy.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+handles = set()
+for _ in range(many):
+    handles.add(create())
+    destroy(list(handles)[0])
+assert len(handles) == 1
+mgpu.mgpuEventRecord.argtypes = [ctypes.c_void_p] * 2
+mgpu.mgpuStreamSynchronize.argtypes = [ctypes.c_void_p]
+handle = handles.pop()
+mgpu.mgpuEventRecord(handle, None) if what == "Event" else mgpu.mgpuStreamSynchronize(handle)
+"""
+
+
+@pytest.mark.parametrize("what", ["event", "stream"])
+@pytest.mark.parametrize(
+    ("many", "first"),
+    [(2, None), (3, "or WHAT 1, the first one,"), (5, "or one of 3 more, the first WHAT 1,")],
+)
+def test_a_handle_that_several_had_before_names_the_first(
+    what: str, many: int, first: str | None
+) -> None:
+    done = check("--", sys.executable, "-c", REUSED, what.title(), str(many))
+    assert f" gets the handle of {what} {many} after it was destroyed [" in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("  or ")]
+    before, *others = [line.partition(" destroyed by ")[0].strip() for line in lines]
+    assert before == f"or {what} {many - 1}, which had this handle before,"
+    assert others == ([first.replace("WHAT", what)] if first else [])
+
+
 #: Creates three streams at one place, and copies to the host on each stream.
 LEFT = """
 import ctypes

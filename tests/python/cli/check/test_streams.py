@@ -295,7 +295,7 @@ def test_a_handle_that_came_back_names_the_stream_that_had_it_before(tmp_path: P
 
 
 #: Creates and destroys events or streams with one handle, and then uses the handle.
-REUSED = """
+HANDLES = """
 import ctypes, sys
 mgpu, what, many = ctypes.CDLL(None), sys.argv[1], int(sys.argv[2])
 create, destroy = (getattr(mgpu, f"mgpu{what}{does}") for does in ("Create", "Destroy"))
@@ -320,7 +320,7 @@ mgpu.mgpuEventRecord(handle, None) if what == "Event" else mgpu.mgpuStreamSynchr
 def test_a_handle_that_several_had_before_names_the_first(
     what: str, many: int, first: str | None
 ) -> None:
-    done = check("--", sys.executable, "-c", REUSED, what.title(), str(many))
+    done = check("--", sys.executable, "-c", HANDLES, what.title(), str(many))
     assert f" gets the handle of {what} {many} after it was destroyed [" in done.stderr
     lines = [line for line in done.stderr.splitlines() if line.startswith("  or ")]
     before, *others = [line.partition(" destroyed by ")[0].strip() for line in lines]

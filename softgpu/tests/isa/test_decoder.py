@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -32,15 +32,12 @@ def compared(target: str, images: Iterable[tuple[str, bytes]]) -> Comparison:
 
 
 @pytest.mark.check
-@on_targets(*TARGETS)
-def test_programs_decode_as_by_llvm(target: str, request: pytest.FixtureRequest) -> None:
-    agree(compared(target, corpus.programs(target, 2)), request)
-
-
-@pytest.mark.check
-def test_kernels_decode_as_by_llvm(request: pytest.FixtureRequest) -> None:
-    """Decodes the kernels of the whole-kernel tests, lowered for gfx90a."""
-    agree(compared("gfx90a", corpus.kernels("gfx90a", 2)), request)
+@pytest.mark.parametrize("images", (corpus.programs, corpus.kernels))
+def test_programs_decode_as_by_llvm(
+    images: Callable[[str, int], Iterable[tuple[str, bytes]]], request: pytest.FixtureRequest
+) -> None:
+    """Decodes programs and the kernels of the whole-kernel tests, lowered for gfx90a."""
+    agree(compared("gfx90a", images("gfx90a", 2)), request)
 
 
 @pytest.mark.parametrize("target", sampled(TARGETS, ("gfx90a",)))

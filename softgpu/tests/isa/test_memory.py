@@ -117,7 +117,7 @@ def with_data(case: MemoryCase, wave: Wave, rng: random.Random) -> Wave:
     return wave
 
 
-@pytest.mark.check
+@pytest.mark.check_isa
 def test_memory_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 

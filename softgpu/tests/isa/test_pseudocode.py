@@ -82,7 +82,7 @@ def test_a_maximum_of_equal_operands_is_the_first() -> None:
         assert result.scc == 1
 
 
-@pytest.mark.check
+@pytest.mark.check_isa
 def test_instructions_follow_the_pseudocode_at_limits() -> None:
     check("gfx90a", "limits", 1, limit_waves)
 

@@ -26,7 +26,7 @@ from tests.support.programs import STOCK, Outcome, Way, execute, run_environment
 from tests.support.suites import in_check
 
 PROGRAMS = [(name, llvm) for name in PRINTED for llvm in RELEASES]
-#: one program for each release; `make check` runs the others
+#: one program for each release; `make check` runs the others, `make nightly` on softgpu
 SAMPLE = (("forum", 22), ("churn", 19))
 OFTEN = in_check(PROGRAMS, lambda *program: program not in SAMPLE)
 #: for each program: launches per iteration of the program's loop; numbers of modules, kernels and
@@ -44,10 +44,15 @@ def run(program: str, llvm: int, iterations: int | None, backend: str = "stub") 
 
 @pytest.mark.parametrize(
     ("program", "llvm", "backend"),
-    in_check(
-        ((*program, backend) for program in PROGRAMS for backend in ("stub", "softgpu")),
-        lambda *run: run[:2] not in SAMPLE,
-    ),
+    [
+        *in_check(((*run, "stub") for run in PROGRAMS), lambda *run: run[:2] not in SAMPLE),
+        *(
+            pytest.param(
+                *run, "softgpu", marks=pytest.mark.check if run in SAMPLE else pytest.mark.nightly
+            )
+            for run in PROGRAMS
+        ),
+    ],
 )
 def test_results_are_the_same(program: str, llvm: int, backend: str) -> None:
     outcome = run(program, llvm, rounds(program), backend)

@@ -105,7 +105,7 @@ def test_a_launch_outlives_its_call(mgpu: Mgpu) -> None:
     assert [launch.stream for launch in kept] == numbers
 
 
-@pytest.mark.check
+@pytest.mark.nightly
 @pytest.mark.skipif(not instructions.available(), reason="valgrind is missing")
 def test_a_call_of_a_hook_is_prepared_for_no_record() -> None:
     """Without statistics the library copies nothing of a call that a method answers. The bound is

@@ -130,8 +130,7 @@ BESIDE_IDLE_BLOCKS = {
 }
 
 
-@pytest.mark.check
-@pytest.mark.parametrize("streams", (1, 256))
+@pytest.mark.parametrize("streams", sampled((1, 256), (256,)))
 @pytest.mark.parametrize("case", BESIDE_IDLE_BLOCKS)
 def test_a_call_costs_no_more_beside_many_idle_blocks(case: str, streams: int) -> None:
     """The idle blocks were freed on one stream, or on many."""
@@ -168,7 +167,7 @@ COMPARED = {
 }
 
 
-@pytest.mark.parametrize("case", sampled(COMPARED, [*COMPARED][:-1]))
+@pytest.mark.parametrize("case", sampled(COMPARED, [*COMPARED][:-1:2]))
 def test_a_call_costs_no_more_beside_many_objects(case: str) -> None:
     kind, variables, most, calls = COMPARED[case]
     few, many = (

@@ -13,10 +13,10 @@ from tests.support.suites import sampled
 
 HERE = "tests/python/cli/check"
 MARKED = [f"{HERE}/{name}.mlir" for name in ("atomics", "no_races", "streams")]
-SMALL = (*(each for source in MARKED for each in marked(source)), *kernels.MUTANTS)
+OFTEN = [each for source in MARKED for each in marked(source)]
 #: A run of a model takes as long as ten runs of kernels.
-SAMPLE = (*SMALL, *programs.SAMPLE)
-MUTANTS = (*SMALL, *programs.MUTANTS)
+SAMPLE = (*OFTEN, *kernels.MUTANTS[::3], *programs.SAMPLE)
+MUTANTS = (*OFTEN, *kernels.MUTANTS, *programs.MUTANTS)
 
 
 def name(mutant: Mutant) -> str:

@@ -20,9 +20,7 @@ enum {
     DATA_KINDS = 32
 };
 enum {
-    ADD_PRECOMPILED_HEADERS = 1,
     COMPILE_SOURCE_TO_BC = 2,
-    ADD_DEVICE_LIBRARIES = 3,
     LINK_BC_TO_BC = 4,
     CODEGEN_BC_TO_RELOCATABLE = 6,
     LINK_RELOCATABLE_TO_EXECUTABLE = 9
@@ -50,9 +48,10 @@ static bool is_known(const struct comgr *amd) {
     return major == 2 && minor == 4 && amd->identity[0] && !atomic_load(&working_directory);
 }
 
+/* Returns whether a step compiles. Steps that only add headers or device libraries copy megabytes
+ * of AMD's library, which takes less time than a lookup. */
 static bool is_step(int kind) {
-    return kind == ADD_PRECOMPILED_HEADERS || kind == COMPILE_SOURCE_TO_BC ||
-           kind == ADD_DEVICE_LIBRARIES || kind == LINK_BC_TO_BC ||
+    return kind == COMPILE_SOURCE_TO_BC || kind == LINK_BC_TO_BC ||
            kind == CODEGEN_BC_TO_RELOCATABLE || kind == LINK_RELOCATABLE_TO_EXECUTABLE;
 }
 
@@ -260,14 +259,18 @@ EXPORTED int amd_comgr_do_action(int kind, comgr_object info, comgr_object input
     if (!amd)
         return COMGR_ERROR;
     struct bytes request = {0}, result = {0};
+    struct mapped file;
     request.failed = !store_usable() || !is_known(amd) || !is_empty(amd, set);
     if (!request.failed)
         add_request(amd, kind, info, input, &request);
+    bool restored = false;
+    if (!request.failed && store_read(&request, &file, &result)) {
+        restored = restore(amd, &result, set);
+        store_close(&file);
+        result = (struct bytes){0};
+    }
     int status = COMGR_SUCCESS;
-    const bool kept =
-        !request.failed && store_read(&request, &result) && restore(amd, &result, set);
-    if (!kept) {
-        result.size = 0;
+    if (!restored) {
         status = amd->do_action(kind, info, input, set);
         if (status == COMGR_SUCCESS && !request.failed) {
             (void)add_set(amd, set, &result, false);

@@ -72,9 +72,16 @@ void bytes_free(struct bytes *bytes);
  * folder. */
 bool store_usable(void);
 
-/* Reads the result that is cached for an equal request. Returns false if no result is cached, or
- * the cached result is damaged. */
-bool store_read(const struct bytes *request, struct bytes *result);
+/* A file's content in memory. */
+struct mapped {
+    unsigned char *at;
+    size_t size;
+};
+
+/* Finds the result that is cached for an equal request. Returns false if no result is cached, or
+ * the cached result is damaged. The result lies in the file's content, until store_close. */
+bool store_read(const struct bytes *request, struct mapped *file, struct bytes *result);
+void store_close(struct mapped *file);
 
 /* Caches a result; if writing fails, the result is not cached. */
 void store_write(const struct bytes *request, const struct bytes *result);

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from mgpu_rt._functions.types import split
-from mgpu_rt._lowering import host_memory
+from mgpu_rt._lowering import host_memory, tokens
 from mgpu_rt._lowering.pipelines import PROGRAM, Pipeline
-from mgpu_rt._lowering.text import code
+from mgpu_rt._lowering.text import code, line_of
 from mgpu_rt._lowering.toolchain import LoweringFailed
 
 _GPU_MODULE = re.compile(r"^\s*gpu\.module\b")
@@ -36,11 +36,6 @@ _ALIAS = re.compile(r"^[ \t]*([!#][\w$.-]+)[ \t]*=(.*)", re.MULTILINE)
 _FILL = re.compile(r"\bgpu\.memset\b[^:]*:[^\n]*,\s*(i1|i8|i64|f64|f8\w+|index)\s*$", re.MULTILINE)
 #: A list of tokens, of which only gpu.wait takes several.
 _TOKENS = re.compile(r"\b(gpu\.(?!wait\b)\w+)\s+async\s*\[([^\]]*,[^\]]*)\]")
-#: Operations that pass a token on. A gpu.wait for it is lowered as for an event, not a stream.
-_PASSES_ON = re.compile(
-    r"\b(?P<name>func\.func|scf\.(?!yield)\w+|cf\.\w+|(?:func\.)?call)\b"
-    r"(?:[^\n{}]|(?<=[,(])\n)*?(?<!async\.value<)!gpu\.async\.token\b"
-)
 _OPERANDS = re.compile(r"\b(?:ins|outs)\s*\(([^:)]*):\s*")
 _TENSORS = re.compile(r"\b(?:ins|outs)\s*\([^)]*\btensor<")
 _VALUE = re.compile(r"%[\w$.-]+(?:#\d+)?")
@@ -128,23 +123,23 @@ def preparation(text: str) -> Preparation:
     check_targets(text)
     if wrong := _GENERIC_FORM.search(text):
         raise ValueError(
-            f"{wrong[1]} ({_line(text, wrong)}) is in MLIR's generic form, which mgpu-rt does "
+            f"{wrong[1]} ({line_of(text, wrong)}) is in MLIR's generic form, which mgpu-rt does "
             "not read: run mlir-opt-22 without -mlir-print-op-generic before"
         )
     if wrong := _strided(text):
         raise ValueError(
-            f"{_line(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
+            f"{line_of(text, wrong)}: {wrong[0].split()[0]} of a memref with strides or an offset: "
             "MLIR copies as if its elements were contiguous; copy the whole memref, or these "
             "elements by a kernel"
         )
     if wrong := _FILL.search(text):
         raise ValueError(
-            f"{_line(text, wrong)}: gpu.memset of {wrong[1]}: MLIR fills only elements of 16 or 32 "
-            "bits; fill these by a kernel, or copy them by gpu.memcpy"
+            f"{line_of(text, wrong)}: gpu.memset of {wrong[1]}: MLIR fills only elements of 16 or "
+            "32 bits; fill these by a kernel, or copy them by gpu.memcpy"
         )
     if wrong := _TOKENS.search(text):
         raise ValueError(
-            f"{_line(text, wrong)}: {wrong[1]} with several tokens: MLIR lowers it with one, so "
+            f"{line_of(text, wrong)}: {wrong[1]} with several tokens: MLIR lowers it with one, so "
             f"join them by gpu.wait async [{wrong[2]}] before"
         )
     in_kernels, in_host = _kernels_and_host(text)
@@ -162,18 +157,13 @@ def preparation(text: str) -> Preparation:
     for operation, expand in _EXPANDED:
         if found := operation.search(text):
             passes.append(f"{OUTLINE},{expand}")
-            told.append(f"{found[0]} ({_line(text, found)}) becomes real arithmetic")
+            told.append(f"{found[0]} ({line_of(text, found)}) becomes real arithmetic")
     if coroutines:
         told.append("async.* becomes coroutines")
     reduces = {" ".join(each[0].split()): each for each in _wrong(text)}
     for name, where in reduces.items():
-        told.append(f"{name} ({_line(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
-    if found := _PASSES_ON.search(text):
-        told.append(
-            f"{found['name']} ({_line(text, found)}) passes a token on, and MLIR lowers a gpu.wait "
-            "for it wrongly, as for an event: use the token from before, inside and after, or wait "
-            "before, and begin and end a chain of tokens inside (docs/commands.md, Tokens)"
-        )
+        told.append(f"{name} ({line_of(text, where)}): for AMD's GPUs MLIR's code {_WRONG[name]}")
+    told += tokens.told(text)
     told += _on_the_host(_split(text)[1])
     return Preparation(",".join(passes), coroutines, bool(others), tuple(told))
 
@@ -206,13 +196,13 @@ def _get_tokens(text: str, first: re.Match[str], as_written: re.Match[str] | Non
     others stay as written, a launch gets tokens only if it waits for some."""
     launches = _LAUNCH_ON_TOKENS if as_written else _LAUNCH
     more = len(_WAITING.findall(text)) - 1 + len(launches.findall(text))
-    who = f"{first[0].split()[0]} without async ({_line(text, first)})"
+    who = f"{first[0].split()[0]} without async ({line_of(text, first)})"
     said = f"{who} and {more:,} more get tokens" if more else f"{who} gets tokens"
     if not as_written:
         return said
     return (
         f"{said} and {'waits of their' if more else 'a wait of its'} own, since "
-        f"{' '.join(as_written[0].split())} ({_line(text, as_written)}) stays as it is written"
+        f"{' '.join(as_written[0].split())} ({line_of(text, as_written)}) stays as it is written"
     )
 
 
@@ -222,7 +212,7 @@ def check_targets(text: str) -> None:
     text = code(text)
     if wrong := _TARGETS.search(text):
         raise ValueError(
-            f"{_line(text, wrong)}: the gpu.module has targets, and mgpu-rt compiles for the GPU "
+            f"{line_of(text, wrong)}: the gpu.module has targets, and mgpu-rt compiles for the GPU "
             "of --chip, by default the device's: take the targets out"
         )
 
@@ -233,7 +223,7 @@ def _on_the_host(text: str) -> list[str]:
     host = host_memory.without_launches(text)[0]
     if loops := list(_LOOPS.finditer(host)):
         first = loops[0]
-        told.append(f"{_become(f'{first[0]} ({_line(host, first)})', len(loops))} plain loops")
+        told.append(f"{_become(f'{first[0]} ({line_of(host, first)})', len(loops))} plain loops")
         if not any(_NOT_IN_KERNELS.search(host_memory.block(host, each.end())) for each in loops):
             told[-1] += (
                 f": for a kernel, {_LOOPS_TO_KERNELS[first[0]]} --gpu-map-parallel-loops "
@@ -247,7 +237,7 @@ def _on_the_host(text: str) -> list[str]:
         if operation == "memref.dealloc":
             use = "free it by gpu.dealloc"
         told.append(
-            f"{operation} ({_line(text, access)}) is code of the host, and {memref} is in the "
+            f"{operation} ({line_of(text, access)}) is code of the host, and {memref} is in the "
             f"GPU's memory, which the host may not reach: {use}"
         )
     return told
@@ -273,7 +263,7 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
     host's own."""
     if wrong := _SOFTMAX.search(text):
         raise ValueError(
-            f"{wrong[0]} ({_line(text, wrong)}): MLIR has no loops for it on memrefs: write it "
+            f"{wrong[0]} ({line_of(text, wrong)}): MLIR has no loops for it on memrefs: write it "
             "with linalg.reduce for the maximum and the sum, and linalg.generic"
         )
     passes, told = [], []
@@ -282,7 +272,7 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
         told.append("linalg.* in kernels becomes loops")
     if not (first := _LINALG.search(in_host)):
         return passes, told
-    where = f"{first[0]} ({_line(in_host, first)})"
+    where = f"{first[0]} ({line_of(in_host, first)})"
     if _TENSORS.search(in_host):
         raise ValueError(
             f"{where}: the program has tensors, which have no place in memory: run mlir-opt-22 "
@@ -307,16 +297,16 @@ def _linalg(text: str, in_kernels: str, in_host: str) -> tuple[list[str], list[s
         place = "" if other is parallel else " on the host's own memory"
         mine = next(each for each, is_host, _ in on_host if not is_host)
         raise ValueError(
-            f"{other[0]} ({_line(in_host, other)}){place}: MLIR's passes would make a kernel of "
-            f"it, as of {mine[0]} ({_line(in_host, mine)}): write it as loops of scf.for"
+            f"{other[0]} ({line_of(in_host, other)}){place}: MLIR's passes would make a kernel of "
+            f"it, as of {mine[0]} ({line_of(in_host, mine)}): write it as loops of scf.for"
         )
     kernels = "kernels" if len(on_host) > 1 else "a kernel"
     told.append(f"{_become(where, len(on_host))} {kernels}, with one thread a workgroup")
     if registered := next(((each, memref) for each, _, memref in on_host if memref), None):
         each, memref = registered
         told.append(
-            f"{each[0]} ({_line(in_host, each)}): {memref} is memory of the host that the program "
-            "registers, which a GPU may know at another address: use what "
+            f"{each[0]} ({line_of(in_host, each)}): {memref} is memory of the host that the "
+            "program registers, which a GPU may know at another address: use what "
             "mgpuMemGetDeviceMemRef1dFloat returns (Int32 for i32), or memory of gpu.alloc"
         )
     return [*passes, KERNELS], told
@@ -348,7 +338,7 @@ def _on_host(text: str) -> list[tuple[re.Match[str], bool, str]]:
             )
             found.append((operation, is_host, registered))
             if is_host and (ours := sorted(values & function.device)):
-                where = f"{operation[0]} ({_line(text, operation)})"
+                where = f"{operation[0]} ({line_of(text, operation)})"
                 if ours[0] in function.host:
                     raise ValueError(
                         f"{where}: {ours[0]} may be in the GPU's memory or in the host's own: give "
@@ -400,10 +390,6 @@ def _split(text: str) -> tuple[str, str]:
             depth += line.count("{") - line.count("}")
             inside = depth > 0
     return "".join(parts[True]), "".join(parts[False])
-
-
-def _line(text: str, match: re.Match[str]) -> str:
-    return f"line {text.count(chr(10), 0, match.start()) + 1}"
 
 
 #: Patterns of tools' complaints, each with the advice; {} is the pattern's group.

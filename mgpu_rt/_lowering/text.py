@@ -35,6 +35,11 @@ def code(text: str) -> str:
     return _NO_CODE.sub(r"\1", text)
 
 
+def line_of(text: str, match: re.Match[str]) -> str:
+    """Returns the words for the line on which a match begins."""
+    return f"line {text.count(chr(10), 0, match.start()) + 1}"
+
+
 # ---- host functions ----
 
 #: A function that has a body and is in no inner module.

@@ -355,6 +355,38 @@ def test_a_token_that_is_passed_on_is_told(text: str, name: str) -> None:
     assert [each.partition(" passes")[0] for each in told] == [f"{name} (line 2)"] * bool(name)
 
 
+LOOP = "%s, %t = gpu.alloc async [%a] () : memref<4xf32>\nscf.for %i = %l to %u step %n {"
+
+
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        (f"{LOOP}\n%v = gpu.wait async [%t]\n}}", "gpu.wait async (line 3) in a loop takes %t"),
+        (f"{LOOP}\ngpu.wait [%t]\n}}", "gpu.wait (line 3) in a loop takes %t"),
+        (
+            f"{LOOP}\n%a, %v = gpu.alloc async [%t] () : i\ngpu.wait [%v, %t]\n}}",
+            "gpu.wait (line 4)",
+        ),
+        (f"{LOOP}\ngpu.memset [%t] %d, %z : memref<4xf32>, f32\n}}", "gpu.memset (line 3)"),
+        (f"{LOOP}\nscf.if %c {{\n}}\n%v = gpu.wait async [%t]\n}}", "gpu.wait async (line 5)"),
+        (
+            f"{LOOP}\n%w = gpu.wait async\n{LOOP}\n%v = gpu.wait async [%w]\n}}\n}}",
+            "gpu.wait async",
+        ),
+        ("scf.while : () -> () {\n} do {\ngpu.wait [%t]\n}", "gpu.wait (line 3)"),
+        ("affine.for %i = 0 to 4 {\ngpu.wait [%t#1]\n}", "gpu.wait (line 2) in a loop takes %t#1"),
+        ("scf.for %i = %l to %u step %n {\n%t:2 = async.await %x\ngpu.wait [%t#1]\n}", ""),
+        (f"{LOOP}\n%b = gpu.memset async [%t] %s, %z : i\ngpu.wait [%b]\n}}", ""),
+        (f"{LOOP}\n%d, %v = gpu.alloc async () : i\n%w = gpu.wait async [%v]\n}}", ""),
+        (f"{LOOP}\n%v = gpu.wait async\n}}\n%w = gpu.wait async [%t]\ngpu.wait [%w]", ""),
+        ("%t = gpu.wait async\nscf.if %c {\ngpu.wait [%t]\n}", ""),
+    ],
+)
+def test_a_wait_in_a_loop_for_a_token_from_before_is_told(text: str, who: str) -> None:
+    told = [each for each in preparation(text).told if "from before the loop, and" in each]
+    assert [each[: len(who)] for each in told] == [who] * bool(who)
+
+
 def test_a_kernel_on_registered_memory_is_told() -> None:
     text = "%a = memref.alloc() : memref<4xf32>\ngpu.host_register %u : memref<*xf32>\n"
     told = preparation(text + FILL.format("%b") + FILL.format("%a")).told

@@ -92,6 +92,15 @@ RUNS = {
         "mgpu-rt check --llvm 19 inside.mlir && mgpu-rt check inside.mlir",
         (0, "found no fault"),
     ),
+    "a token from before a loop, awaited inside": (
+        "mgpu-rt run --device softgpu --stats joins-before.mlir",
+        r"gpu\.wait async \(line 9\) in a loop takes %given from .*: wait for it by a (gpu.wait) "
+        "before the loop, and begin and end a chain of tokens inside",
+        "sed '/^  gpu.wait .%given/d; s/  scf.for/  {0} [%given]\\n&/; s/async .%given.$/async/' "
+        "joins-before.mlir > before.mlir && mgpu-rt check --llvm 19 before.mlir && "
+        "mgpu-rt check before.mlir",
+        (0, "found no fault"),
+    ),
     "a kernel that prints, on HIP 5.2": (
         "printf '#!/bin/sh\n# hidden_default_queue\nkill -SEGV $$\n' > p; chmod +x p; "
         f"{RUN} --stats ./p",

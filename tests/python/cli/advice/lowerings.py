@@ -38,8 +38,8 @@ LOWERINGS = {
     ),
     "linalg in the generic form": (
         f"mlir-opt-22 -mlir-print-op-generic kernels.mlir > generic.mlir && {RUN} generic.mlir",
-        r"generic form, .* run (mlir-opt) without -mlir-print-op-generic before",
-        f"{{0}}-22 generic.mlir -o short.mlir && {RUN} short.mlir",
+        r"generic form, .* run (mlir-opt-22) without -mlir-print-op-generic before",
+        f"{{0}} generic.mlir -o short.mlir && {RUN} short.mlir",
         (7, ""),
     ),
     "a softmax": (

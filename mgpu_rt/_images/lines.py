@@ -5,7 +5,9 @@ from __future__ import annotations
 import bisect
 import functools
 import io
+import itertools
 import posixpath
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +20,24 @@ if TYPE_CHECKING:
 class Lines:
     """The rows of a file's line tables."""
 
-    rows: list[tuple[int, str]]  # by address; an empty place ends the row before it
+    #: By address. The place is empty where the compiler names none, and None behind a sequence.
+    rows: list[tuple[int, str | None]]
 
     def at(self, address: int) -> str:
         """Returns the place, as "file:line", of an address in the file; empty if unknown."""
+        return next(self._places_down_from(address), None) or ""
+
+    def before(self, address: int) -> str:
+        """Returns the last known place of the sequence at or before an address; empty if there is
+        none."""
+        sequence = itertools.takewhile(
+            lambda place: place is not None, self._places_down_from(address)
+        )
+        return next(filter(None, sequence), "")
+
+    def _places_down_from(self, address: int) -> Iterator[str | None]:
         index = bisect.bisect_right(self.rows, address, key=lambda row: row[0])
-        return self.rows[index - 1][1] if index else ""
+        return (self.rows[row][1] for row in range(index - 1, -1, -1))
 
 
 #: The maximum size in bytes of a line table that this module reads; pyelftools reads about 1 MB per
@@ -55,7 +69,7 @@ def read(content: bytes) -> Lines:
 
 
 def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:
-    rows: list[tuple[int, str]] = []
+    rows: list[tuple[int, str | None]] = []
     for unit in dwarf.iter_CUs():
         folder = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
         program: Any = dwarf.line_program_for_CU(unit)
@@ -65,8 +79,9 @@ def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:
         for entry in program.get_entries():
             if (state := entry.state) is None:
                 continue
-            known = state.line and not state.end_sequence and state.file in names
-            rows.append((state.address, f"{names[state.file]}:{state.line}" if known else ""))
+            known = state.line and state.file in names
+            place = f"{names[state.file]}:{state.line}" if known else ""
+            rows.append((state.address, None if state.end_sequence else place))
     return rows
 
 

@@ -27,7 +27,11 @@ def read(path: Path) -> Result:
         for side in (report, report.get("other", {})):
             if "image" in side:
                 image = path.with_name(f"{path.name}.{side.pop('image')}")
-                _add_line(side, str(image), side.pop("code"))
+                code = side.pop("code")
+                _add_line(side, str(image), code)
+                # An instruction that LLVM made of several accesses has no line.
+                if "line" not in side and (place := lines.of_file(str(image)).before(code)):
+                    side["after"] = place
         for frame in _frames(report):
             symbol = elf.symbol_at(frame["object"], frame["offset"])
             frame.setdefault("symbol", symbol.name if symbol else "")
@@ -147,7 +151,8 @@ def _instruction(report: Report) -> list[str]:
 
 def _code(side: Report) -> str:
     line = f"{side['line']}, " if "line" in side else ""
-    return f"{line}offset 0x{side['offset']:x}: {side['instruction']}"
+    after = f", after {side['after']}" if "after" in side else ""
+    return f"{line}offset 0x{side['offset']:x}{after}: {side['instruction']}"
 
 
 def _wave(side: Report) -> str:
@@ -172,7 +177,7 @@ def _other(report: Report) -> list[str]:
         advice = (
             "nothing orders the two waves: a gpu.barrier between the accesses would, outside of "
             "any branch, so that all threads reach it (in a loop, also one at the end of each "
-            "round); a value that is read, changed and stored again needs memref.atomic_rmw"
+            "round); a value that several threads change needs memref.atomic_rmw"
         )
     else:
         advice = (

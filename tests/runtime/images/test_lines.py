@@ -36,6 +36,12 @@ def test_a_kernel_begins_at_its_line(name: str) -> None:
     assert lines.read(image).at(0) == ""
 
 
+def test_the_place_before_an_address_is_of_its_sequence() -> None:
+    table = lines.Lines([(0, "a:1"), (8, ""), (16, None), (24, "")])
+    found = [(table.at(address), table.before(address)) for address in (0, 9, 17, 25)]
+    assert found == [("a:1", "a:1"), ("", "a:1"), ("", ""), ("", "")]
+
+
 def test_line_tables_leave_the_machine_code_as_it_is() -> None:
     def code(image: bytes) -> bytes:
         found = elf.read(image)

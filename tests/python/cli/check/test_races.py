@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.python.cli.check.mutants.form import THREADS
+from tests.python.cli.check.mutants.form import THREADS, built
 from tests.python.cli.check.test_check import check
 from tests.python.runtime.hooked import program
 from tests.support.command import NO_FAULT
@@ -59,6 +59,39 @@ def test_each_race_is_found_with_both_lines() -> None:
             and all(any(each in line for each in operations) for line in lines)
             for lines in sides
         ), (kernel, sides)
+
+
+#: Changes of races.mlir: its first kernel gets a second array, and LLVM merges the loads.
+MERGED = {
+    "%tile: memref<128xi32, #workgroup>)": (
+        "%tile: memref<128xi32, #workgroup>, %more: memref<128xi32, #workgroup>)"
+    ),
+    "memref.store %x, %tile[%other] : memref<128xi32, #workgroup>\n": (
+        "memref.store %x, %tile[%other] : memref<128xi32, #workgroup>\n"
+        "      memref.store %x, %more[%other] : memref<128xi32, #workgroup>\n"
+    ),
+    "memref.store %y, %out": (
+        "%z = memref.load %more[%thread] : memref<128xi32, #workgroup>\n"
+        "      %sum = arith.addi %y, %z : i32\n      memref.store %sum, %out"
+    ),
+}
+
+
+def test_a_merged_access_has_the_line_of_an_instruction_before_it(tmp_path: Path) -> None:
+    text = (HERE / "races.mlir").read_text()
+    for old, new in MERGED.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    out = tmp_path / "reports"
+    done = check("--json", out, "--", built(text, tmp_path), **THREADS)
+    report = next(r for r in json.loads(out.read_text())["reports"] if r["kernel"] == "no_barrier")
+    first, last = (
+        next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
+        for part in ("%other = arith.subi", "gpu.return")
+    )
+    (merged,) = (side for side in (report, report["other"]) if "ds_read2" in side["instruction"])
+    assert "line" not in merged and first <= int(merged["after"].rsplit(":", 1)[1]) < last
+    assert f", after {merged['after']}: {merged['instruction']}" in done.stderr
 
 
 def test_a_race_says_what_would_order_it() -> None:

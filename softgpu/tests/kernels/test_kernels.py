@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -50,26 +50,21 @@ OLDER = ["gfx906", "gfx908"]
 NEWER = [chip for chip in (os.environ.get("MGPU_RT_TEST_CHIP"),) if chip]
 
 
-def _variants() -> Iterator[tuple[Module, str, bool]]:
-    """Yields pairs of a module and a target. The third value is false if only `make check-isa` runs
-    the pair.
+def _variants() -> Iterator[tuple[Module, str, str]]:
+    """Yields a module, a target, and the suite that runs the pair.
 
-    `make test` runs all modules for gfx90a, and some of them without optimisation. `make check`
-    runs a sample for older targets. `make check-isa` runs all pairs.
+    `make test` runs all modules for gfx90a. `make check` runs some of them without optimisation,
+    and a sample for older targets. `make check-isa` runs all pairs.
     """
     for module in MODULES:
-        yield module, "gfx90a", True
+        yield module, "gfx90a", "test"
         if module is not matrix.MODULE:
-            for chip in (*NEWER, *OLDER):
-                yield module, chip, chip in NEWER or module.sample
+            yield from ((module, chip, "test") for chip in NEWER)
+            for chip in OLDER:
+                yield module, chip, "check" if module.sample else "check_isa"
         for level in (1, 3) if module is ids.PARTIAL else (0, 1, 3):
-            yield module.at(level), "gfx90a", level == 0 and module.unoptimised
-
-
-def _suite(chip: str, often: bool) -> Sequence[pytest.MarkDecorator]:
-    if not often:
-        return [pytest.mark.check_isa]
-    return [pytest.mark.check] if chip in OLDER else []
+            is_often = level == 0 and module.unoptimised
+            yield module.at(level), "gfx90a", "check" if is_often else "check_isa"
 
 
 CASES = [
@@ -78,10 +73,10 @@ CASES = [
         name,
         chip,
         id=f"{module.name}-{name}-{chip}",
-        marks=_suite(chip, often),
+        marks=() if suite == "test" else getattr(pytest.mark, suite),
     )
-    for module, chip, often in _variants()
-    if often or runs("check_isa")
+    for module, chip, suite in _variants()
+    if suite != "check_isa" or runs("check_isa")
     for name in module.programs
 ]
 

@@ -24,8 +24,8 @@ SAMPLES = {
     "softgpu": (runner.SOFTGPU, 6, 6),
     "softgpu, two devices": (runner.SOFTGPU_TWO, 3, 3),
 }
-#: `make test` plays a fifth of the programs, `make check` half.
-PARTS = in_check([5, 2], lambda part: part == 2)
+#: `make test` plays an eighth of the programs, `make check` half.
+PARTS = in_check([8, 2], lambda part: part == 2)
 #: Random programs omit the actions with these names (script.py), so that a known fault does not
 #: appear again. Commas separate the names.
 WITHOUT = tuple(filter(None, os.environ.get("RANDOM_DRIVER_WITHOUT", "").split(",")))

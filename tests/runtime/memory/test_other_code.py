@@ -179,7 +179,7 @@ int main(void) {
     void *stream = mgpuStreamCreate();
     signal(SIGTRAP, interrupt);
     alarm(60);
-    for (wanted = 1, steps = 1; steps >= wanted || wanted == 1; wanted += 7) {
+    for (wanted = 1, steps = 1; steps >= wanted || wanted == 1; wanted += 13) {
         steps = 0;
         mgpu_rt_empty_cache();
         mgpuMemFree(mgpuMemAlloc(1 << 20, stream, false), stream);

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from tests.support.edge import at_the_edge
 from tests.support.suites import in_check
 
 HIP_7, NEVER = 70000000, 1 << 31
-DEVICES = in_check(["stub-5", "stub-7", "softgpu"], lambda name: name == "softgpu")
+STUBS = ["stub-5", "stub-7"]
+DEVICES = in_check([*STUBS, "softgpu"], lambda name: name == "softgpu")
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,18 @@ def _played(side: str, device: str, pending: str, **options: str) -> Played:
     return play(runner.Side(side, folder, tuple(options.items())), device, pending)
 
 
-@pytest.mark.parametrize("pending", PENDING)
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("device", "pending"),
+    [
+        *product(STUBS, PENDING),
+        *(
+            pytest.param(
+                "softgpu", pending, marks=pytest.mark.check if often else pytest.mark.nightly
+            )
+            for pending, often in zip(PENDING, (True, True, False), strict=True)
+        ),
+    ],
+)
 def test_every_situation_ends_as_with_stock(device: str, pending: str) -> None:
     ours, stocks = _played("ours", device, pending), _played("stock", device, pending)
     found = differences(ours, stocks)

@@ -11,8 +11,6 @@ from softgpu.tests.csmith.program import Csmith, fetch
 from tests.devices.rocm.packages import PackagesMissing
 from tests.devices.rocm.surroundings import Surroundings
 
-pytestmark = pytest.mark.check  # compiles random C programs
-
 SAMPLE = [0, 1, 4, 5, 128]  # the last one calls more than 64 functions
 
 
@@ -24,6 +22,7 @@ def csmith() -> Csmith:
         pytest.skip(str(reason))
 
 
+@pytest.mark.nightly  # compiles random C programs
 @pytest.mark.parametrize("chip", runner.CHIPS)
 def test_random_c_programs_compute_their_sums(
     here: Surroundings, csmith: Csmith, chip: str, tmp_path: Path
@@ -36,6 +35,7 @@ def test_random_c_programs_compute_their_sums(
     assert len({one.expected for one in made.values()}) == len(seeds)
 
 
+@pytest.mark.check
 def test_random_c_programs_ended_as_expected() -> None:
     outcomes = results.load()
     assert results.unexpected(outcomes) == []

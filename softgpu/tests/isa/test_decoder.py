@@ -40,7 +40,7 @@ def test_programs_decode_as_by_llvm(
     agree(compared("gfx90a", images("gfx90a", 2)), request)
 
 
-@pytest.mark.parametrize("target", sampled(TARGETS, ("gfx90a",)))
+@pytest.mark.parametrize("target", sampled(TARGETS, ()))
 @pytest.mark.parametrize("name", ("ocml", "ockl"))
 def test_device_library_decodes_as_by_llvm(
     name: str, target: str, request: pytest.FixtureRequest

@@ -67,6 +67,7 @@ def check(target: str, seed: str, waves: int, draw: Draw = random_waves) -> None
     print(f"{target}: {len(cases)} cases agree")
 
 
+@pytest.mark.check
 def test_instructions_follow_the_pseudocode() -> None:
     check("gfx90a", "quick", QUICK_WAVES)
 

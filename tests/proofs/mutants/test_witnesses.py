@@ -11,6 +11,7 @@ from tests.proofs.mutants import witnesses
 from tests.support.variants import explorer_without
 
 
+@pytest.mark.check
 def test_the_explorer_with_all_proofs_finds_no_forbidden_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from mgpu_rt._cli.errors import CommandError
 from tests.support.child import ROOT, environment
 from tests.support.command import COMMAND, command
 from tests.support.patience import HANG, run_process, wait_until
+from tests.support.suites import in_check
 
 #: Calls the library, tells the test, and waits for Ctrl-C.
 WAITS = (
@@ -58,7 +59,7 @@ def waiting(words: tuple[str, ...], folder: Path, program: str = WAITS) -> subpr
     return running
 
 
-@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["group", "command"])
+@pytest.mark.parametrize("send", in_check([os.killpg, os.kill], lambda send: send is os.kill))
 @pytest.mark.parametrize("words", WAITERS, ids=lambda words: " ".join(words[:2]))
 def test_ctrl_c_is_130(
     words: tuple[str, ...], send: Callable[[int, int], None], tmp_path: Path

@@ -24,6 +24,7 @@ from tests.support.images import bundle, code_object
 from tests.support.patience import run_process
 from tests.support.programs import STOCK, build
 from tests.support.sources import SOURCES
+from tests.support.suites import in_check
 
 #: Prints the images of a file, and whether each fits a device, as JSON.
 DESCRIBES = """
@@ -122,6 +123,7 @@ FITS: dict[str, tuple[Callable[[], bytes], str, list[str]]] = {
 }
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("case", FITS)
 def test_each_device_has_its_own_answer(case: str, tmp_path: Path) -> None:
     make, devices, reasons = FITS[case]
@@ -236,7 +238,10 @@ def test_missing_functions_of_a_code_object_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "known"),
-    [(50221153, "4"), (50731921, "4, 5"), (60443484, "4, 5, 6"), (70253211, "4, 5, 6")],
+    in_check(
+        [(50221153, "4"), (50731921, "4, 5"), (60443484, "4, 5, 6"), (70253211, "4, 5, 6")],
+        lambda version, _: version < 60_000_000,
+    ),
 )
 def test_each_release_names_the_versions_that_it_takes(
     version: int, known: str, tmp_path: Path

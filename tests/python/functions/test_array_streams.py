@@ -292,6 +292,7 @@ def test_reads_see_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
     check_reads(mgpu, named(*CHANGES), READS)
 
 
+@pytest.mark.check
 @on_held_streams
 def test_writes_follow_the_earlier_work_on_an_array(mgpu: Mgpu) -> None:
     """A change that runs after the write adds 1 to the written value."""
@@ -350,6 +351,7 @@ def freed_and_written_on_a_stream(bench: Bench, array: Any) -> None:
         copy_of_host_memory(bench, mgpu_rt.empty(COUNT))
 
 
+@pytest.mark.check
 @on_held_streams
 def test_writes_follow_the_earlier_reads_of_an_array(mgpu: Mgpu) -> None:
     """A read that runs after the write sees the written value."""

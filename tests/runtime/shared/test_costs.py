@@ -82,7 +82,8 @@ def test_costs_do_not_grow(exclusive: str) -> None:
     check(MANY, exclusive)
 
 
-@pytest.mark.parametrize("exclusive", in_check(("on", "off"), lambda word: word == "off"))
+@pytest.mark.check
+@pytest.mark.parametrize("exclusive", ("on", "off"))
 def test_a_second_thread_adds_at_most_half(exclusive: str) -> None:
     """A thread creates a stream, allocates, launches, waits, frees and destroys, as lowered
     programs do. A second thread holds such objects, and has waited for its work."""

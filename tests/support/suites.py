@@ -38,10 +38,10 @@ APART = (
     "softgpu/tests/isa/test_decoder.py",
 )
 
-#: The number of workers of `-n auto`. Tests spend a third of their time waiting for a child process
-#: to start, or for a stream.
+#: The number of workers of `-n auto`. Each worker takes 10 s of a core to collect the tests and to
+#: start its nurseries.
 CORES = len(os.sched_getaffinity(0))
-WORKERS = min(CORES + (CORES + 1) // 2, 12)
+WORKERS = min(CORES, 12)
 
 #: CI has every tool: on CI, a test that lacks a tool fails.
 ON_CI = os.environ.get("CI") == "true"

@@ -68,7 +68,7 @@ def read(content: bytes) -> Lines:
         return Lines([])
 
 
-def _rows(dwarf: DWARFInfo) -> list[tuple[int, str]]:
+def _rows(dwarf: DWARFInfo) -> list[tuple[int, str | None]]:
     rows: list[tuple[int, str | None]] = []
     for unit in dwarf.iter_CUs():
         folder = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")

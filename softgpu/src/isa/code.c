@@ -113,8 +113,6 @@ static struct code *build(struct scan *s, uint64_t va) {
     c->va = va;
     c->target = s->target;
     c->words = last->offset / 4 + (last->row ? last->size : 0);
-    if (c->words > s->available)
-        c->words = (uint32_t)s->available;
     c->whole = s->whole;
     c->insts = s->insts;
     c->count = (uint32_t)s->count;
@@ -124,7 +122,8 @@ static struct code *build(struct scan *s, uint64_t va) {
         free_code(c);
         return NULL;
     }
-    memcpy(c->copy, s->words, c->words * sizeof *c->copy);
+    if (c->whole) /* otherwise the last word may lie behind the mapping */
+        memcpy(c->copy, s->words, c->words * sizeof *c->copy);
     for (uint32_t n = 0; n <= c->words; n++)
         c->at[n] = -1;
     for (uint32_t n = 0; n < c->count; n++)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import struct
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.patience import run_process
 
-from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch
+from .device import BEGIN, ROOT, CodeObject, Fault, Memory, assemble, dispatch, library
 
 pytestmark = pytest.mark.check
 
@@ -92,6 +93,21 @@ def test_an_instruction_that_replaces_an_unknown_one_runs() -> None:
         dispatch("gfx90a", kernel, [64], [64], arguments)
     code.memory.write(good, offset)
     dispatch("gfx90a", kernel, [64], [64], arguments)
+
+
+@pytest.mark.parametrize("words", [0, 1])
+def test_a_kernel_that_its_mapping_cuts_off_faults_and_runs_when_it_is_whole(words: int) -> None:
+    """Cuts the kernel off before or within its last but one instruction, which has two words."""
+    image = assemble("gfx90a", KERNEL.format(text="v_add3_u32 v2, v3, v4, v5"))
+    code, page = CodeObject(image), Memory(4096)
+    kernel, arguments = code.kernel("kernel"), struct.pack("<Q", page.va)
+    memory = code.memory
+    cut = memory.read().index(struct.pack("<I", 0xD1FF0002)) + 4 * words
+    for size, runs in ((cut, False), (memory.size, True)):
+        memory.unmap()
+        assert library().isa_map(memory.va, size, memory.host)
+        with contextlib.nullcontext() if runs else pytest.raises(Fault, match=NO_INSTRUCTION):
+            dispatch("gfx90a", kernel, [64], [64], arguments)
 
 
 NO_INSTRUCTION, NOT_IMPLEMENTED = "not an instruction of this target", "instruction not implemented"

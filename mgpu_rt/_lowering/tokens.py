@@ -18,6 +18,11 @@ _DO = re.compile(r"\s*do\s*(?=\{)")
 _WAITS = re.compile(
     r"\b(gpu\.(?:wait(?:\s+async)?|(?:alloc|dealloc|memcpy|memset|launch_func)))\s*\[([^\]]*)\]"
 )
+_NAME = re.compile(r"%[\w$.-]+")
+#: The results of an operation, or a token among the arguments of a block.
+_RESULTS = re.compile(
+    r"(?:%[\w$.-]+(?::\d+)?\s*,\s*)*%[\w$.-]+(?::\d+)?\s*=|%[\w$.-]+\s*:\s*!gpu\.async\.token\b"
+)
 
 
 def told(text: str) -> list[str]:
@@ -45,11 +50,12 @@ def _awaited_in_loop(text: str) -> tuple[re.Match[str], str] | None:
     """Returns the first operation in a loop that waits for a token from before the loop, and the
     token. MLIR creates the token's stream or event once, and destroys it at each wait."""
     for loop in _LOOP.finditer(text):
-        body = _body(text, loop.end())
-        for wait in _WAITS.finditer(text, loop.start(), loop.end() + len(body)):
-            before = text[loop.start() : wait.start()]
+        end = loop.end() + len(_body(text, loop.end()))
+        results = _RESULTS.finditer(text, loop.start(), end)
+        inside = {name for found in results for name in _NAME.findall(found[0])}
+        for wait in _WAITS.finditer(text, loop.start(), end):
             for token in re.findall(r"%[\w$.#-]+", wait[2]):
-                if not _is_defined(token.partition("#")[0], before):
+                if token.partition("#")[0] not in inside:
                     return wait, token
     return None
 
@@ -60,9 +66,3 @@ def _body(text: str, start: int) -> str:
     if do := _DO.match(text, start + len(body)):
         body += do[0] + host_memory.block(text, do.end())
     return body
-
-
-def _is_defined(value: str, text: str) -> bool:
-    """Returns whether the text has an operation with this result, or a block with this argument."""
-    end = r"(?![\w$.-])(?::\d+)?\s*(?:,\s*%[\w$.-]+(?::\d+)?\s*)*="
-    return bool(re.search(rf"{re.escape(value)}(?:{end}|\s*:\s*!gpu\.async\.token\b)", text))
